@@ -78,10 +78,10 @@ var harmlessComparisons = map[string]string{
 	"engine/vault_tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
 	"engine/vault_unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
 
-	"cmd/authsvc/keys.go: keys[i].State == authsvc.KeySigning": "what a key does",
-	"engine/internal/cookie/cookie.go: name == n.CSRF":         "the name of a cookie",
-	"engine/desk_attempt.go: dk.txName(tx.State) == p.Name":    "a digest, and its own browser's cookie",
-	"engine/desk_attempt.go: tx.State != state":                "found by its digest, so it is equal; its MAC decides",
+	"cmd/authsvc/keys.go: keys[i].State == engine.KeySigning": "what a key does",
+	"engine/internal/cookie/cookie.go: name == n.CSRF":        "the name of a cookie",
+	"engine/desk_attempt.go: dk.txName(tx.State) == p.Name":   "a digest, and its own browser's cookie",
+	"engine/desk_attempt.go: tx.State != state":               "found by its digest, so it is equal; its MAC decides",
 }
 
 // secretNames lists the last words of names of secret values. If comparing such a value

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	"authsvc/adapter"
 )
 
 // Claims are the contents of a session token (strategy "jwt"), or the claims from a
@@ -192,5 +194,5 @@ type SignInEvent struct {
 // A SignOutEvent reports that a session ended. One of its fields is set.
 type SignOutEvent struct {
 	Claims  Claims
-	Session *SessionRecord
+	Session *adapter.SessionRecord
 }

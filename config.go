@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/adapter"
 	"authsvc/internal/text"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	Providers []Provider
 	// Adapter stores users and accounts. If nil, sessions live only in cookies
 	// (strategy jwt), and email sign-in is not available.
-	Adapter Adapter
+	Adapter adapter.Adapter
 	// Session sets where sessions live and for how long.
 	Session SessionOptions
 	// Compat selects a version of NextAuth.js to be compatible with. Default: none.

@@ -22,10 +22,10 @@
 //	})))
 //
 // The engine is one [net/http.Handler] for the routes under /api/auth. A [Provider] is
-// one way to sign in. A sign-in ends with a [Session], which a cookie identifies. The
-// [Adapter] stores users, accounts and sessions; without one, the cookie holds the
-// session itself, encrypted. Callbacks can decide about a sign-in; Events only observe
-// it.
+// one way to sign in. A sign-in ends with a [Session], which a cookie identifies. An
+// [authsvc/adapter.Adapter] stores users, accounts and sessions; without one, the cookie
+// holds the session itself, encrypted. Callbacks can decide about a sign-in; Events only
+// observe it.
 //
 // Package authtest signs in for tests, package devidp on a developer's machine.
 // docs/manual explains everything with examples.

@@ -2,6 +2,8 @@ package authsvc
 
 import (
 	"errors"
+
+	"authsvc/adapter"
 )
 
 // An ErrorCode is the word in ?error= that a user's browser sees. The words come from
@@ -27,21 +29,18 @@ const (
 	CodeWrongCode             ErrorCode = "Code"                  // the mailed code is wrong or was tried too often; not a NextAuth word
 )
 
-// Errors that adapters return. Every other error of an adapter means that the store
-// failed; the engine then refuses and never guesses.
+// Errors of the store that methods of the service pass on.
 var (
 	// ErrNotFound means that the record does not exist.
-	ErrNotFound = errors.New("authsvc: not found")
-	// ErrConflict means that a uniqueness rule of the records refused the write.
-	ErrConflict = errors.New("authsvc: conflict with a stored record")
-	// ErrStale means that the write is based on data, such as [User].Epoch (the number
-	// of the user's latest revocation), that has changed since it was read.
-	ErrStale = errors.New("authsvc: stale: access was revoked or tokens were replaced meanwhile")
+	ErrNotFound = adapter.ErrNotFound
+	// ErrConflict means that another record has the value that must be unique, such as
+	// the address.
+	ErrConflict = adapter.ErrConflict
 	// ErrQueueFull means that the mail queue is at its limit.
-	ErrQueueFull = errors.New("authsvc: mail queue is full")
+	ErrQueueFull = adapter.ErrQueueFull
 	// ErrTooMany means that the user already has as many credentials of that kind as
 	// are allowed.
-	ErrTooMany = errors.New("authsvc: too many credentials of that kind")
+	ErrTooMany = adapter.ErrTooMany
 )
 
 // ErrAccessDenied is the error with which a SignIn callback refuses.

@@ -15,7 +15,7 @@ import (
 
 // The imports of docs/manual/embed.md name the packages in which it finds these names.
 var (
-	_ authsvc.Adapter = (*memory.Store)(nil)
+	_ = authsvc.Config{Adapter: (*memory.Store)(nil)}
 	_ *authtest.Service
 	_ devidp.Options
 	_ *engine.Service

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/mail"
 	"authsvc/provider"
@@ -16,7 +17,7 @@ func Example_readme() {
 	var (
 		mux        = http.NewServeMux()
 		app        http.Handler
-		store      authsvc.Adapter
+		store      adapter.Adapter
 		acme       authsvc.Client
 		id, secret string
 	)

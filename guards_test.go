@@ -24,7 +24,8 @@ func TestArrows(t *testing.T) {
 	t.Parallel()
 	for _, a := range []struct{ from, never, reason string }{
 		{"authsvc/engine", "authsvc/provider", "the engine knows kinds of provider, not services"},
-		{"authsvc/engine", "authsvc/adapter", "an embedder gets only the driver that it imports"},
+		{"authsvc/engine", "authsvc/adapter/", "an embedder gets only the driver that it imports"},
+		{"authsvc", "authsvc/stats", "words for operators stay off the page of embedders"},
 		{"authsvc/engine", "authsvc/mail", "the caller chooses how mail is sent"},
 		{"authsvc/engine", "authsvc/cmd", "the binary is a caller like any other"},
 		{"authsvc/engine", "authsvc/internal/dev/idp", "test code stays out of programs"},
@@ -48,7 +49,7 @@ func TestArrows(t *testing.T) {
 		{"authsvc/adapter/memory", "database/sql", "the memory adapter needs no database"},
 	} {
 		for _, dep := range deps(t, a.from) {
-			if dep == a.never || strings.HasPrefix(dep, a.never+"/") {
+			if dep == a.never || strings.HasPrefix(dep, strings.TrimSuffix(a.never, "/")+"/") {
 				t.Errorf("%s imports %s: %s", a.from, dep, a.reason)
 			}
 		}
@@ -61,7 +62,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	words := []string{root, "authsvc/provider", "authsvc/mail", "authsvc/bearer", "authsvc/adaptertest"}
+	words := []string{root, "authsvc/stats", "authsvc/provider", "authsvc/mail", "authsvc/bearer", "authsvc/adaptertest"}
 	for _, word := range append(words, list(t, "./adapter/...")...) {
 		for _, dep := range deps(t, word) {
 			if dep == "authsvc/engine" || strings.HasPrefix(dep, "authsvc/engine/") {
@@ -69,7 +70,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/stores", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/protocol/weburl"} {
+	for _, leaf := range []string{"authsvc/adapter", "authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/stores", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/protocol/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == root {
 				t.Errorf("%s imports authsvc: a leaf package must not", leaf)
@@ -170,7 +171,7 @@ func TestRootIsWords(t *testing.T) {
 // TestExports limits how many names the two packages export that every embedder reads.
 func TestExports(t *testing.T) {
 	t.Parallel()
-	for dir, most := range map[string]int{".": 200, "engine": 30} {
+	for dir, most := range map[string]int{".": 150, "engine": 30} {
 		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

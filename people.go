@@ -3,8 +3,19 @@ package authsvc
 import (
 	"time"
 
+	"authsvc/adapter"
 	"authsvc/internal/text/emailaddr"
 )
+
+// A User is a person as the store has it.
+type User = adapter.User
+
+// An Account links a User to one identity at one provider. It holds the provider's
+// tokens.
+type Account = adapter.Account
+
+// A UserUpdate names the fields of a User to change; nil leaves a field unchanged.
+type UserUpdate = adapter.UserUpdate
 
 // A PersonView holds the contents of a user's account page, for your own pages.
 type PersonView struct {

@@ -1,8 +1,8 @@
-// Package adaptertest tests implementations of [authsvc.Adapter]. An adapter's own test
+// Package adaptertest tests implementations of [adapter.Adapter]. An adapter's own test
 // calls [Run]:
 //
 //	func TestAdapter(t *testing.T) {
-//		adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return memory.New() })
+//		adaptertest.Run(t, func(t *testing.T) adapter.Adapter { return memory.New() })
 //	}
 //
 // [Faulty] wraps an adapter for the tests of programs that use one.
@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // workers is how many callers compete in a race.
@@ -39,13 +39,13 @@ type Foreign interface {
 // Reopener is an optional interface of the adapter under test, for stores that
 // several processes can share: Reopen opens the same store again.
 type Reopener interface {
-	Reopen(t *testing.T) authsvc.Adapter
+	Reopen(t *testing.T) adapter.Adapter
 }
 
 // Unwrapper is an optional interface of the adapter under test, for wrappers: Run
 // looks behind them for an [authsvc.AuditLog].
 type Unwrapper interface {
-	Unwrap() authsvc.Adapter
+	Unwrap() adapter.Adapter
 }
 
 // Limits describes the limits of tables that another program created. The zero value
@@ -73,7 +73,7 @@ type Limited interface {
 	Limits() Limits
 }
 
-func limits(a authsvc.Adapter) Limits {
+func limits(a adapter.Adapter) Limits {
 	if l, limited := a.(Limited); limited {
 		return l.Limits()
 	}
@@ -90,7 +90,7 @@ func (l Limits) stored(expiresAt int64) int64 {
 
 // refusesEmail reports whether loose tables refused the address with err. If so, no
 // user may have it.
-func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool {
+func refusesEmail(t *testing.T, a adapter.Adapter, email string, err error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseEmail || limits(a).LooseText, err, func() error {
 		_, err := a.GetUserByEmail(t.Context(), email)
@@ -99,7 +99,7 @@ func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool
 }
 
 // refusesText is like refusesEmail, for other texts; find looks up the record.
-func refusesText(t *testing.T, a authsvc.Adapter, err error, find func() error) bool {
+func refusesText(t *testing.T, a adapter.Adapter, err error, find func() error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseText, err, find)
 }
@@ -111,19 +111,19 @@ func refuses(t *testing.T, loose bool, err error, find func() error) bool {
 		return false
 	}
 	failed(t, err)
-	is(t, find(), authsvc.ErrNotFound)
+	is(t, find(), adapter.ErrNotFound)
 	return true
 }
 
 // A test is one case of the suite, on a store of its own.
 type test struct {
 	name string
-	run  func(t *testing.T, a authsvc.Adapter)
+	run  func(t *testing.T, a adapter.Adapter)
 }
 
 // Run tests an adapter. open returns an empty store and closes it with t.Cleanup. Run
 // calls it once per case, from several goroutines. No case can be skipped.
-func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
+func Run(t *testing.T, open func(t *testing.T) adapter.Adapter) {
 	for _, group := range [][]test{
 		userTests(), peopleTests(), credentialTests(), accountTests(), sessionTests(), listedTests(), signUpTests(), proofTests(),
 		tokenTests(), mailTests(), onceTests(), revocationTests(), epochTests(), permitTests(), upkeepTests(),
@@ -145,42 +145,42 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 
 // A fixture is a user with an account and a session, all named after one word.
 type fixture struct {
-	user    authsvc.User
-	account authsvc.Account
-	session authsvc.SessionRecord
+	user    adapter.User
+	account adapter.Account
+	session adapter.SessionRecord
 }
 
-func account(name string) authsvc.Account {
-	return authsvc.Account{ID: "account-" + name, Type: "oauth", Provider: "github", ProviderAccountID: "github-" + name,
+func account(name string) adapter.Account {
+	return adapter.Account{ID: "account-" + name, Type: "oauth", Provider: "github", ProviderAccountID: "github-" + name,
 		AccessToken: "access-" + name, ExpiresAt: 2_000_000_000}
 }
 
-func session(name string) authsvc.SessionRecord {
-	return authsvc.SessionRecord{ID: "session-" + name, SessionToken: "token-" + name, Digest: "digest-" + name,
+func session(name string) adapter.SessionRecord {
+	return adapter.SessionRecord{ID: "session-" + name, SessionToken: "token-" + name, Digest: "digest-" + name,
 		Expires: at(3600), Began: at(-60), AuthTime: at(-90), Provider: "github", Claims: []byte(`{"groups":["ops","` + name + `"]}`)}
 }
 
 // newUser stores a user without accounts and sessions.
-func newUser(t *testing.T, a authsvc.Adapter, name string) authsvc.User {
+func newUser(t *testing.T, a adapter.Adapter, name string) adapter.User {
 	t.Helper()
-	u, err := a.CreateUser(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"})
+	u, err := a.CreateUser(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"})
 	ok(t, err)
 	return u
 }
 
 // signUp stores a user with an account and a session.
-func signUp(t *testing.T, a authsvc.Adapter, name string) fixture {
+func signUp(t *testing.T, a adapter.Adapter, name string) fixture {
 	t.Helper()
 	k := fixture{account: account(name), session: session(name)}
 	var err error
-	k.user, err = a.SignUp(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session, "")
+	k.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session, "")
 	ok(t, err)
 	return k
 }
 
 // checkUnchanged checks that everything of k is stored and unchanged, except the
 // epochs, which have cases of their own.
-func checkUnchanged(t *testing.T, a authsvc.Adapter, k fixture) {
+func checkUnchanged(t *testing.T, a adapter.Adapter, k fixture) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
 	ok(t, err)
@@ -188,7 +188,7 @@ func checkUnchanged(t *testing.T, a authsvc.Adapter, k fixture) {
 	same(t, u, k.user)
 	list, err := a.ListAccounts(t.Context(), k.user.ID)
 	ok(t, err)
-	same(t, list, []authsvc.Account{k.account})
+	same(t, list, []adapter.Account{k.account})
 	s, u, err := a.GetSession(t.Context(), k.session.SessionToken, k.session.Digest)
 	ok(t, err)
 	same(t, s, k.session)
@@ -207,7 +207,7 @@ func ok(t *testing.T, err error) {
 // is checks that err is the given error of the contract and none of the others.
 func is(t *testing.T, err, want error) {
 	t.Helper()
-	for _, e := range []error{authsvc.ErrNotFound, authsvc.ErrConflict, authsvc.ErrStale, authsvc.ErrQueueFull, authsvc.ErrTooMany} {
+	for _, e := range []error{adapter.ErrNotFound, adapter.ErrConflict, adapter.ErrStale, adapter.ErrQueueFull, adapter.ErrTooMany} {
 		if errors.Is(err, e) != (e == want) {
 			t.Fatalf("got error %v, want %v", err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // auditTests returns the tests for adapters that are also an authsvc.AuditLog.
@@ -19,7 +20,7 @@ func auditTests() []test {
 	}
 }
 
-func auditLog(t *testing.T, a authsvc.Adapter) authsvc.AuditLog {
+func auditLog(t *testing.T, a adapter.Adapter) authsvc.AuditLog {
 	t.Helper()
 	if w, wraps := a.(Unwrapper); wraps {
 		a = w.Unwrap()
@@ -42,7 +43,7 @@ func listed(t *testing.T, l authsvc.AuditLog, since int, after string, limit int
 	same(t, got, want)
 }
 
-func auditFields(t *testing.T, a authsvc.Adapter) {
+func auditFields(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	full := authsvc.AuditRecord{ID: "full", AuditEvent: authsvc.AuditEvent{Name: "sign_in.refused", Time: at(1), Outcome: authsvc.AuditRefused,
 		Code: authsvc.CodeOAuthCallback, Reason: `"quoted" \ '; DROP TABLE x; -- <é> 𝛑`, Provider: "github", UserID: "user-1", Actor: "cli:root", ClientIP: "2001:db8::1",
@@ -58,7 +59,7 @@ func auditFields(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 3, "", 10, auditRecord("late", 3))
 }
 
-func auditPages(t *testing.T, a authsvc.Adapter) {
+func auditPages(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	one, two, three, last := auditRecord("1", 5), auditRecord("2", 5), auditRecord("3", 5), auditRecord("0", 6)
 	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{last, two}))
@@ -73,7 +74,7 @@ func auditPages(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 0, "", 0)
 }
 
-func auditOfUser(t *testing.T, a authsvc.Adapter) {
+func auditOfUser(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	of := func(user, id string, seconds int) authsvc.AuditRecord {
 		r := auditRecord(id, seconds)
@@ -104,7 +105,7 @@ func auditOfUser(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func auditAgain(t *testing.T, a authsvc.Adapter) {
+func auditAgain(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	one, two := auditRecord("1", 5), auditRecord("2", 5)
 	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{one}))
@@ -112,7 +113,7 @@ func auditAgain(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 0, "", 10, one, two)
 }
 
-func auditRace(t *testing.T, a authsvc.Adapter) {
+func auditRace(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	nWin(t, race(workers, func(i int) error {
 		return l.PutAudit(t.Context(), []authsvc.AuditRecord{auditRecord(fmt.Sprintf("%03d", i/2), i/2), auditRecord("shared", 0)})
@@ -122,7 +123,7 @@ func auditRace(t *testing.T, a authsvc.Adapter) {
 	same(t, len(got), workers/2+1)
 }
 
-func auditSweep(t *testing.T, a authsvc.Adapter) {
+func auditSweep(t *testing.T, a adapter.Adapter) {
 	l := auditLog(t, a)
 	var all []authsvc.AuditRecord
 	for i := range 6 {

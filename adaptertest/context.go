@@ -6,14 +6,14 @@ import (
 	"maps"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func contextTests() []test {
 	return []test{{"Context/a cancelled call fails and changes nothing", cancelled}}
 }
 
-func cancelled(t *testing.T, a authsvc.Adapter) {
+func cancelled(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	link := putLink(t, a, ann.user.Email, "link")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -25,7 +25,7 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 	}
 	checkUnchanged(t, a, ann)
 	_, err := a.GetUser(t.Context(), "user-new")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	same(t, links(t, a, "new@example.com", "new"), 0)
 	revocations(t, a, 0)
 	same(t, queued(t, a), []string{"link"})
@@ -42,8 +42,8 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 
 // everyCall returns a call of each method. Each call would succeed and, if it writes,
 // change a record of ann or create one named new.
-func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
-	fresh := authsvc.User{ID: "user-new", Email: "new@example.com"}
+func everyCall(ctx context.Context, a adapter.Adapter, ann fixture) map[string]func() error {
+	fresh := adapter.User{ID: "user-new", Email: "new@example.com"}
 	acc, s := account("new"), session("new")
 	acc.UserID, s.UserID = ann.user.ID, ann.user.ID
 	changed := ann.session
@@ -57,9 +57,9 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 		"GetUser":          func() error { _, err := a.GetUser(ctx, ann.user.ID); return err },
 		"GetUserByEmail":   func() error { _, err := a.GetUserByEmail(ctx, ann.user.Email); return err },
 		"GetUserByAccount": func() error { _, err := a.GetUserByAccount(ctx, "github", "github-ann"); return err },
-		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("x")}); return err },
+		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, adapter.UserUpdate{Name: ptr("x")}); return err },
 		"ListUsers":        func() error { _, err := a.ListUsers(ctx, "", 10); return err },
-		"PutMail":          func() error { return a.PutMail(ctx, authsvc.Mail{ID: "alone", Due: at(0), Expires: at(1)}, 10) },
+		"PutMail":          func() error { return a.PutMail(ctx, adapter.Mail{ID: "alone", Due: at(0), Expires: at(1)}, 10) },
 		"ListSessions":     func() error { _, err := a.ListSessions(ctx, ann.user.ID); return err },
 		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID, rev) },
 		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
@@ -74,13 +74,13 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
 		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y, ""); return err },
 		"ProveEmail": func() error {
-			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
+			_, _, err := a.ProveEmail(ctx, adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
 			return err
 		},
 		"EndSessions": func() error { _, err := a.EndSessions(ctx, ann.user.ID, rev); return err },
 		"PutToken": func() error {
-			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
-				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
+			return a.PutToken(ctx, adapter.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
+				adapter.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
 		},
 		"GetToken":   func() error { _, err := a.GetToken(ctx, ann.user.Email, "link"); return err },
 		"TakeToken":  func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
@@ -97,7 +97,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 }
 
 // coordinationCalls returns the calls of everyCall that coordinate replicas.
-func coordinationCalls(ctx context.Context, a authsvc.Adapter, rev *authsvc.Revocation) map[string]func() error {
+func coordinationCalls(ctx context.Context, a adapter.Adapter, rev *adapter.Revocation) map[string]func() error {
 	return map[string]func() error{
 		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
@@ -106,34 +106,34 @@ func coordinationCalls(ctx context.Context, a authsvc.Adapter, rev *authsvc.Revo
 		"Lease":       func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
 		"Release":     func() error { return a.Release(ctx, "new", "ann") },
 		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
-		"GetMeta":     func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
+		"GetMeta":     func() error { return unless(adapter.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
 		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
 	}
 }
 
 // peopleCalls returns the calls of everyCall about persons, credentials and lists.
-func peopleCalls(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
+func peopleCalls(ctx context.Context, a adapter.Adapter, ann fixture) map[string]func() error {
 	return map[string]func() error{
-		"SearchUsers": func() error { _, err := a.SearchUsers(ctx, authsvc.UserQuery{Blocked: true, Limit: 10}); return err },
+		"SearchUsers": func() error { _, err := a.SearchUsers(ctx, adapter.UserQuery{Blocked: true, Limit: 10}); return err },
 		"GetPerson":   func() error { _, err := a.GetPerson(ctx, ann.user.ID); return err },
 		"SetPerson": func() error {
-			return a.SetPerson(ctx, ann.user.ID, authsvc.PersonUpdate{Locale: ptr("de")}, nil)
+			return a.SetPerson(ctx, ann.user.ID, adapter.PersonUpdate{Locale: ptr("de")}, nil)
 		},
 		"PutCredential": func() error {
 			return a.PutCredential(ctx, credential("totp", "new", ann.user.ID), ann.user.Epoch, 10)
 		},
-		"GetCredential": func() error { return unless(authsvc.ErrNotFound, second(a.GetCredential(ctx, "totp", "absent"))) },
+		"GetCredential": func() error { return unless(adapter.ErrNotFound, second(a.GetCredential(ctx, "totp", "absent"))) },
 		"UpdateCredential": func() error {
-			return unless(authsvc.ErrNotFound, a.UpdateCredential(ctx, credential("totp", "absent", ann.user.ID)))
+			return unless(adapter.ErrNotFound, a.UpdateCredential(ctx, credential("totp", "absent", ann.user.ID)))
 		},
-		"TryCredential": func() error { return unless(authsvc.ErrNotFound, a.TryCredential(ctx, "totp", "absent", 5)) },
+		"TryCredential": func() error { return unless(adapter.ErrNotFound, a.TryCredential(ctx, "totp", "absent", 5)) },
 		"DeleteCredential": func() error {
-			return unless(authsvc.ErrNotFound, a.DeleteCredential(ctx, "totp", "absent", ann.user.ID, nil))
+			return unless(adapter.ErrNotFound, a.DeleteCredential(ctx, "totp", "absent", ann.user.ID, nil))
 		},
 		"DeleteCredentials": func() error { _, err := a.DeleteCredentials(ctx, ann.user.ID, nil, "totp"); return err },
 		"DeleteSessionOf":   func() error { _, err := a.DeleteSessionOf(ctx, ann.user.ID, "digest-ann"); return err },
 		"TouchSessions": func() error {
-			return a.TouchSessions(ctx, []authsvc.SessionSeen{{Digest: "digest-ann", At: at(1)}})
+			return a.TouchSessions(ctx, []adapter.SessionSeen{{Digest: "digest-ann", At: at(1)}})
 		},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func epochTests() []test {
@@ -32,7 +32,7 @@ func epochTests() []test {
 }
 
 // epochsOf reads a user's epochs by every method that returns them.
-func epochsOf(t *testing.T, a authsvc.Adapter, k fixture) (epoch, sessions int64) {
+func epochsOf(t *testing.T, a adapter.Adapter, k fixture) (epoch, sessions int64) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
 	ok(t, err)
@@ -48,7 +48,7 @@ func epochsOf(t *testing.T, a authsvc.Adapter, k fixture) (epoch, sessions int64
 	return u.Epoch, u.SessionEpoch
 }
 
-func epochRaised(t *testing.T, a authsvc.Adapter) {
+func epochRaised(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	check := func(want, sessions int64) {
 		t.Helper()
@@ -72,12 +72,12 @@ func epochRaised(t *testing.T, a authsvc.Adapter) {
 	check(unlinked.Seq, ended.Seq)
 
 	proved := about(ann.user.ID)
-	u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: unlinked.Seq, At: at(1), Revoke: proved})
+	u, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: unlinked.Seq, At: at(1), Revoke: proved})
 	ok(t, err)
 	check(proved.Seq, proved.Seq)
 	same(t, u.Epoch, proved.Seq)
 	again := about(ann.user.ID) // already proved: revokes nothing
-	u, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: u.Epoch, At: at(2), Revoke: again})
+	u, _, err = a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: u.Epoch, At: at(2), Revoke: again})
 	ok(t, err)
 	same(t, again.Seq, 0)
 	same(t, u.Epoch, proved.Seq)
@@ -95,7 +95,7 @@ func epochRaised(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func epochUnknown(t *testing.T, a authsvc.Adapter) {
+func epochUnknown(t *testing.T, a adapter.Adapter) {
 	epoch, err := a.GetEpoch(t.Context(), "nobody")
 	ok(t, err)
 	same(t, epoch, 0)
@@ -105,7 +105,7 @@ func epochUnknown(t *testing.T, a authsvc.Adapter) {
 	epoch, err = a.GetEpoch(t.Context(), "nobody")
 	ok(t, err)
 	same(t, epoch, r.Seq)
-	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), authsvc.ErrNotFound)
+	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), adapter.ErrNotFound)
 	epoch, err = a.GetEpoch(t.Context(), "nobody")
 	ok(t, err)
 	same(t, epoch, r.Seq)
@@ -113,7 +113,7 @@ func epochUnknown(t *testing.T, a authsvc.Adapter) {
 
 // grants returns the writes that grant access to ann, as a sign-in makes them that read
 // her epoch.
-func grants(t *testing.T, a authsvc.Adapter, ann fixture, name string, epoch int64) map[string]func() error {
+func grants(t *testing.T, a adapter.Adapter, ann fixture, name string, epoch int64) map[string]func() error {
 	acc, s := account(name), session(name)
 	acc.UserID, s.UserID, s.Epoch = ann.user.ID, ann.user.ID, epoch
 	return map[string]func() error{
@@ -126,7 +126,7 @@ func grants(t *testing.T, a authsvc.Adapter, ann fixture, name string, epoch int
 	}
 }
 
-func epochStale(t *testing.T, a authsvc.Adapter) {
+func epochStale(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	for name, grant := range grants(t, a, ann, "before", 0) {
 		if err := grant(); err != nil {
@@ -138,15 +138,15 @@ func epochStale(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	for _, epoch := range []int64{0, r.Seq - 1, r.Seq + 1} {
 		for name, grant := range grants(t, a, ann, "late", epoch) {
-			if err := grant(); !errors.Is(err, authsvc.ErrStale) {
+			if err := grant(); !errors.Is(err, adapter.ErrStale) {
 				t.Errorf("%s at epoch %d: %v", name, epoch, err)
 			}
 		}
 	}
 	_, err = a.GetUserByAccount(t.Context(), "github", "github-late")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), "token-late", "digest-late")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	for name, grant := range grants(t, a, ann, "late", r.Seq) { // the stale writes stored nothing
 		if err := grant(); err != nil {
 			t.Errorf("%s at the epoch: %v", name, err)
@@ -154,7 +154,7 @@ func epochStale(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func epochOthers(t *testing.T, a authsvc.Adapter) {
+func epochOthers(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	_, err := a.EndSessions(t.Context(), bob.user.ID, about(bob.user.ID))
 	ok(t, err)
@@ -170,17 +170,17 @@ func epochOthers(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func replaceTokens(t *testing.T, a authsvc.Adapter) {
+func replaceTokens(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	replace := func(fields authsvc.Account) {
+	replace := func(fields adapter.Account) {
 		t.Helper()
 		change := fields
 		change.ID, change.UserID = "ignored", "ignored"
 		change.Provider, change.ProviderAccountID = ann.account.Provider, ann.account.ProviderAccountID
-		for field, spoil := range map[string]func(*authsvc.Account) *string{
-			"refresh token": func(a *authsvc.Account) *string { return &a.RefreshToken },
-			"access token":  func(a *authsvc.Account) *string { return &a.AccessToken },
-			"ID token":      func(a *authsvc.Account) *string { return &a.IDToken },
+		for field, spoil := range map[string]func(*adapter.Account) *string{
+			"refresh token": func(a *adapter.Account) *string { return &a.RefreshToken },
+			"access token":  func(a *adapter.Account) *string { return &a.AccessToken },
+			"ID token":      func(a *adapter.Account) *string { return &a.IDToken },
 		} {
 			was := ann.account
 			token := spoil(&was)
@@ -188,7 +188,7 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 				if wrong == *spoil(&ann.account) {
 					continue
 				}
-				if *token = wrong; !errors.Is(a.ReplaceTokens(t.Context(), change, was), authsvc.ErrStale) {
+				if *token = wrong; !errors.Is(a.ReplaceTokens(t.Context(), change, was), adapter.ErrStale) {
 					t.Errorf("%s %q in place of %q is not noticed", field, wrong, *spoil(&ann.account))
 				}
 			}
@@ -199,8 +199,8 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 		ann.account = change
 		checkUnchanged(t, a, ann)
 	}
-	replace(authsvc.Account{AccessToken: "A1"})
-	replace(authsvc.Account{RefreshToken: "R2", AccessToken: "A2", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I2", SessionState: "X"})
+	replace(adapter.Account{AccessToken: "A1"})
+	replace(adapter.Account{RefreshToken: "R2", AccessToken: "A2", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I2", SessionState: "X"})
 	_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID)) // does not revoke tokens
 	ok(t, err)
 	change := ann.account
@@ -209,53 +209,53 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.ReplaceTokens(t.Context(), ann.account, change))
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
-	same(t, list, []authsvc.Account{ann.account})
+	same(t, list, []adapter.Account{ann.account})
 
-	none := authsvc.Account{Provider: change.Provider, ProviderAccountID: change.ProviderAccountID, Scope: "S"}
+	none := adapter.Account{Provider: change.Provider, ProviderAccountID: change.ProviderAccountID, Scope: "S"}
 	ok(t, a.ReplaceTokens(t.Context(), none, ann.account)) // also removes the refresh token
 	none.ID, none.UserID, none.Type = ann.account.ID, ann.account.UserID, ann.account.Type
 	list, err = a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
-	same(t, list, []authsvc.Account{none})
+	same(t, list, []adapter.Account{none})
 	checkUnchanged(t, a, bob)
 	change.ProviderAccountID = "nobody"
-	is(t, a.ReplaceTokens(t.Context(), change, none), authsvc.ErrNotFound)
+	is(t, a.ReplaceTokens(t.Context(), change, none), adapter.ErrNotFound)
 }
 
 // replaceTokensRace checks that exactly one of many callers that read the same tokens
 // replaces them, with and without a refresh token.
-func replaceTokensRace(t *testing.T, a authsvc.Adapter) {
-	for name, field := range map[string]func(*authsvc.Account) *string{
-		"ann": func(a *authsvc.Account) *string { return &a.RefreshToken },
-		"bob": func(a *authsvc.Account) *string { return &a.AccessToken },
+func replaceTokensRace(t *testing.T, a adapter.Adapter) {
+	for name, field := range map[string]func(*adapter.Account) *string{
+		"ann": func(a *adapter.Account) *string { return &a.RefreshToken },
+		"bob": func(a *adapter.Account) *string { return &a.AccessToken },
 	} {
 		was := signUp(t, a, name).account
 		oneWins(t, race(workers, func(i int) error {
 			change := was
 			*field(&change) = numbered("T", i)
 			return a.ReplaceTokens(t.Context(), change, was)
-		}), authsvc.ErrStale)
+		}), adapter.ErrStale)
 	}
 }
 
-func refreshOwner(t *testing.T, a authsvc.Adapter) {
+func refreshOwner(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	change := ann.account
 	change.AccessToken = "stolen"
 	for _, id := range []string{bob.user.ID, "nobody"} {
 		change.UserID = id
-		is(t, a.RefreshAccount(t.Context(), change, 0), authsvc.ErrNotFound)
+		is(t, a.RefreshAccount(t.Context(), change, 0), adapter.ErrNotFound)
 	}
-	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, about(bob.user.ID)), authsvc.ErrNotFound)
+	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, about(bob.user.ID)), adapter.ErrNotFound)
 	checkUnchanged(t, a, ann)
 	revocations(t, a, 0)
 }
 
-func proofChanged(t *testing.T, a authsvc.Adapter) {
+func proofChanged(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	for _, keep := range []bool{false, true} {
-		_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: "old@example.com", At: at(1), Keep: keep, Revoke: about(ann.user.ID)})
-		is(t, err, authsvc.ErrStale)
+		_, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: "old@example.com", At: at(1), Keep: keep, Revoke: about(ann.user.ID)})
+		is(t, err, adapter.ErrStale)
 	}
 	checkUnchanged(t, a, ann)
 	revocations(t, a, 0)
@@ -265,7 +265,7 @@ func proofChanged(t *testing.T, a authsvc.Adapter) {
 // epoch, checks that it is still allowed, and writes. It repeats this if the write is
 // stale, and ends when it is no longer allowed. Only writes after the revocation may
 // remain.
-func overtaken(t *testing.T, a authsvc.Adapter, ann fixture, revoke func() error) {
+func overtaken(t *testing.T, a adapter.Adapter, ann fixture, revoke func() error) {
 	t.Helper()
 	errs := race(workers, func(i int) error {
 		if i == workers/2 {
@@ -279,17 +279,17 @@ func overtaken(t *testing.T, a authsvc.Adapter, ann fixture, revoke func() error
 				}
 			}
 			if err != nil {
-				return unless(authsvc.ErrNotFound, err)
+				return unless(adapter.ErrNotFound, err)
 			}
-			if err = attempt(t, a, ann, u.Epoch, i); !errors.Is(err, authsvc.ErrStale) {
-				return unless(authsvc.ErrNotFound, err)
+			if err = attempt(t, a, ann, u.Epoch, i); !errors.Is(err, adapter.ErrStale) {
+				return unless(adapter.ErrNotFound, err)
 			}
 		}
 	})
 	nWin(t, errs, workers, nil)
 }
 
-func attempt(t *testing.T, a authsvc.Adapter, ann fixture, epoch int64, i int) error {
+func attempt(t *testing.T, a adapter.Adapter, ann fixture, epoch int64, i int) error {
 	grant := grants(t, a, ann, numbered("racer", i), epoch)
 	if i%2 == 1 {
 		return grant["LinkAccount"]()
@@ -300,17 +300,17 @@ func attempt(t *testing.T, a authsvc.Adapter, ann fixture, epoch int64, i int) e
 	return grant["CreateSession"]()
 }
 
-func epochRaceProof(t *testing.T, a authsvc.Adapter) {
+func epochRaceProof(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	overtaken(t, a, ann, func() error {
-		_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: about(ann.user.ID)})
+		_, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: about(ann.user.ID)})
 		return err
 	})
 	left(t, a, ann.user.ID, nil, nil)
 }
 
 // left checks which accounts and sessions a user has.
-func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []string) {
+func left(t *testing.T, a adapter.Adapter, userID string, accounts, sessions []string) {
 	t.Helper()
 	list, err := a.ListAccounts(t.Context(), userID)
 	ok(t, err)
@@ -331,7 +331,7 @@ func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []s
 
 // epochRaceEnd: the account still allows new sessions, with the new epoch; the ended
 // session no longer allows linking.
-func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
+func epochRaceEnd(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	r := about(ann.user.ID)
 	overtaken(t, a, ann, func() error {
@@ -339,22 +339,22 @@ func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
 		return err
 	})
 	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	s := session("late")
 	s.UserID = ann.user.ID
-	is(t, second(a.CreateSession(t.Context(), s)), authsvc.ErrStale)
+	is(t, second(a.CreateSession(t.Context(), s)), adapter.ErrStale)
 }
 
-func epochRaceUnlink(t *testing.T, a authsvc.Adapter) {
+func epochRaceUnlink(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	overtaken(t, a, ann, func() error {
 		return a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, unlinkOf(ann.user.ID))
 	})
 	_, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 }
 
-func unlinkOf(userID string) *authsvc.Revocation {
+func unlinkOf(userID string) *adapter.Revocation {
 	r := revocation("account:"+userID, 1, 1e6)
 	r.UserID = userID
 	return r
@@ -362,7 +362,7 @@ func unlinkOf(userID string) *authsvc.Revocation {
 
 // epochRaceUnlinks checks two concurrent removals with the same epoch, each of which
 // would leave one account: exactly one succeeds, and the other changes nothing.
-func epochRaceUnlinks(t *testing.T, a authsvc.Adapter) {
+func epochRaceUnlinks(t *testing.T, a adapter.Adapter) {
 	for i := range 8 {
 		ann := signUp(t, a, fmt.Sprint("ann", i))
 		more := account(fmt.Sprint("more", i))
@@ -372,10 +372,10 @@ func epochRaceUnlinks(t *testing.T, a authsvc.Adapter) {
 		before := about(ann.user.ID)
 		_, err = a.EndSessions(t.Context(), ann.user.ID, before)
 		ok(t, err)
-		is(t, a.UnlinkAccount(t.Context(), more.Provider, more.ProviderAccountID, 0, unlinkOf(ann.user.ID)), authsvc.ErrStale)
+		is(t, a.UnlinkAccount(t.Context(), more.Provider, more.ProviderAccountID, 0, unlinkOf(ann.user.ID)), adapter.ErrStale)
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
-		for k, acc := range []authsvc.Account{ann.account, more} {
+		for k, acc := range []adapter.Account{ann.account, more} {
 			wg.Go(func() {
 				errs[k] = a.UnlinkAccount(t.Context(), acc.Provider, acc.ProviderAccountID, before.Seq, unlinkOf(ann.user.ID))
 			})
@@ -383,13 +383,13 @@ func epochRaceUnlinks(t *testing.T, a authsvc.Adapter) {
 		wg.Wait()
 		list, err := a.ListAccounts(t.Context(), ann.user.ID)
 		ok(t, err)
-		if stale := cmp.Or(errs[0], errs[1]); len(list) != 1 || !errors.Is(stale, authsvc.ErrStale) || errs[0] != nil && errs[1] != nil {
+		if stale := cmp.Or(errs[0], errs[1]); len(list) != 1 || !errors.Is(stale, adapter.ErrStale) || errs[0] != nil && errs[1] != nil {
 			t.Errorf("%d accounts are left, %v", len(list), errs)
 		}
 	}
 }
 
-func epochRaceDelete(t *testing.T, a authsvc.Adapter) {
+func epochRaceDelete(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	overtaken(t, a, ann, func() error { return a.DeleteUser(t.Context(), ann.user.ID, about(ann.user.ID)) })
 	left(t, a, ann.user.ID, nil, nil)

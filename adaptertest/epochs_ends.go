@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // epochRaceEnds begins sessions and refreshes an account, all at one epoch, until the store
 // refuses them because EndSessions has run meanwhile. No session outlives EndSessions.
-func epochRaceEnds(t *testing.T, a authsvc.Adapter) {
+func epochRaceEnds(t *testing.T, a adapter.Adapter) {
 	const callers, most = 8, 30
 	for round := range 4 {
 		ann := signUp(t, a, numbered("ann", round))
@@ -29,7 +29,7 @@ func epochRaceEnds(t *testing.T, a authsvc.Adapter) {
 					begin = func() error { return a.RefreshAccount(t.Context(), ann.account, 0) }
 				}
 				if err := begin(); err != nil {
-					return unless(authsvc.ErrStale, err)
+					return unless(adapter.ErrStale, err)
 				}
 			}
 			return nil
@@ -39,6 +39,6 @@ func epochRaceEnds(t *testing.T, a authsvc.Adapter) {
 		if len(list) > 0 {
 			t.Errorf("round %d: %d sessions outlive EndSessions", round, len(list))
 		}
-		is(t, a.RefreshAccount(t.Context(), ann.account, 0), authsvc.ErrStale)
+		is(t, a.RefreshAccount(t.Context(), ann.account, 0), adapter.ErrStale)
 	}
 }

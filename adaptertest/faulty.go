@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // ErrFault is the error of a call that a [Fault] failed.
@@ -17,7 +17,7 @@ var ErrFault = errors.New("adaptertest: injected fault")
 // counted together, from 1. To test a program against every failure, run it with
 // FailBefore(n) and FailAfter(n) for n = 1, 2, … until a run makes fewer than n calls.
 type Fault struct {
-	next authsvc.Adapter
+	next adapter.Adapter
 
 	mu            sync.Mutex
 	calls         []string
@@ -26,10 +26,10 @@ type Fault struct {
 	methods       []string
 }
 
-var _ authsvc.Adapter = (*Fault)(nil)
+var _ adapter.Adapter = (*Fault)(nil)
 
 // Faulty wraps an adapter. No call fails until FailBefore or FailAfter is called.
-func Faulty(a authsvc.Adapter) *Fault { return &Fault{next: a} }
+func Faulty(a adapter.Adapter) *Fault { return &Fault{next: a} }
 
 // FailBefore restarts the count, ends FailAll and makes the n-th call fail with [ErrFault] without
 // any effect, like a store that cannot be reached. 0: no call fails.
@@ -100,188 +100,188 @@ type pair[A, B any] struct {
 
 func both[A, B any](a A, b B, err error) (pair[A, B], error) { return pair[A, B]{a, b}, err }
 
-// CreateUser implements [authsvc.Adapter].
-func (f *Fault) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	return ask(f, "CreateUser", func() (authsvc.User, error) { return f.next.CreateUser(ctx, u) })
+// CreateUser implements [adapter.Adapter].
+func (f *Fault) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
+	return ask(f, "CreateUser", func() (adapter.User, error) { return f.next.CreateUser(ctx, u) })
 }
 
-// GetUser implements [authsvc.Adapter].
-func (f *Fault) GetUser(ctx context.Context, id string) (authsvc.User, error) {
-	return ask(f, "GetUser", func() (authsvc.User, error) { return f.next.GetUser(ctx, id) })
+// GetUser implements [adapter.Adapter].
+func (f *Fault) GetUser(ctx context.Context, id string) (adapter.User, error) {
+	return ask(f, "GetUser", func() (adapter.User, error) { return f.next.GetUser(ctx, id) })
 }
 
-// GetUserByEmail implements [authsvc.Adapter].
-func (f *Fault) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
-	return ask(f, "GetUserByEmail", func() (authsvc.User, error) { return f.next.GetUserByEmail(ctx, email) })
+// GetUserByEmail implements [adapter.Adapter].
+func (f *Fault) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
+	return ask(f, "GetUserByEmail", func() (adapter.User, error) { return f.next.GetUserByEmail(ctx, email) })
 }
 
-// GetUserByAccount implements [authsvc.Adapter].
-func (f *Fault) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
-	return ask(f, "GetUserByAccount", func() (authsvc.User, error) { return f.next.GetUserByAccount(ctx, provider, providerAccountID) })
+// GetUserByAccount implements [adapter.Adapter].
+func (f *Fault) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
+	return ask(f, "GetUserByAccount", func() (adapter.User, error) { return f.next.GetUserByAccount(ctx, provider, providerAccountID) })
 }
 
-// UpdateUser implements [authsvc.Adapter].
-func (f *Fault) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
-	return ask(f, "UpdateUser", func() (authsvc.User, error) { return f.next.UpdateUser(ctx, id, change) })
+// UpdateUser implements [adapter.Adapter].
+func (f *Fault) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (adapter.User, error) {
+	return ask(f, "UpdateUser", func() (adapter.User, error) { return f.next.UpdateUser(ctx, id, change) })
 }
 
-// DeleteUser implements [authsvc.Adapter].
-func (f *Fault) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+// DeleteUser implements [adapter.Adapter].
+func (f *Fault) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	return f.do("DeleteUser", func() error { return f.next.DeleteUser(ctx, id, r) })
 }
 
-// GetEpoch implements [authsvc.Adapter].
+// GetEpoch implements [adapter.Adapter].
 func (f *Fault) GetEpoch(ctx context.Context, userID string) (int64, error) {
 	return ask(f, "GetEpoch", func() (int64, error) { return f.next.GetEpoch(ctx, userID) })
 }
 
-// LinkAccount implements [authsvc.Adapter].
-func (f *Fault) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
-	return ask(f, "LinkAccount", func() (authsvc.Account, error) { return f.next.LinkAccount(ctx, a, epoch) })
+// LinkAccount implements [adapter.Adapter].
+func (f *Fault) LinkAccount(ctx context.Context, a adapter.Account, epoch int64) (adapter.Account, error) {
+	return ask(f, "LinkAccount", func() (adapter.Account, error) { return f.next.LinkAccount(ctx, a, epoch) })
 }
 
-// RefreshAccount implements [authsvc.Adapter].
-func (f *Fault) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int64) error {
+// RefreshAccount implements [adapter.Adapter].
+func (f *Fault) RefreshAccount(ctx context.Context, a adapter.Account, epoch int64) error {
 	return f.do("RefreshAccount", func() error { return f.next.RefreshAccount(ctx, a, epoch) })
 }
 
-// ReplaceTokens implements [authsvc.Adapter].
-func (f *Fault) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error {
+// ReplaceTokens implements [adapter.Adapter].
+func (f *Fault) ReplaceTokens(ctx context.Context, a, was adapter.Account) error {
 	return f.do("ReplaceTokens", func() error { return f.next.ReplaceTokens(ctx, a, was) })
 }
 
-// UnlinkAccount implements [authsvc.Adapter].
-func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
+// UnlinkAccount implements [adapter.Adapter].
+func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *adapter.Revocation) error {
 	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID, epoch, r) })
 }
 
-// ListAccounts implements [authsvc.Adapter].
-func (f *Fault) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
-	return ask(f, "ListAccounts", func() ([]authsvc.Account, error) { return f.next.ListAccounts(ctx, userID) })
+// ListAccounts implements [adapter.Adapter].
+func (f *Fault) ListAccounts(ctx context.Context, userID string) ([]adapter.Account, error) {
+	return ask(f, "ListAccounts", func() ([]adapter.Account, error) { return f.next.ListAccounts(ctx, userID) })
 }
 
-// CreateSession implements [authsvc.Adapter].
-func (f *Fault) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	return ask(f, "CreateSession", func() (authsvc.SessionRecord, error) { return f.next.CreateSession(ctx, s) })
+// CreateSession implements [adapter.Adapter].
+func (f *Fault) CreateSession(ctx context.Context, s adapter.SessionRecord) (adapter.SessionRecord, error) {
+	return ask(f, "CreateSession", func() (adapter.SessionRecord, error) { return f.next.CreateSession(ctx, s) })
 }
 
-// GetSession implements [authsvc.Adapter].
-func (f *Fault) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
-	got, err := ask(f, "GetSession", func() (pair[authsvc.SessionRecord, authsvc.User], error) {
+// GetSession implements [adapter.Adapter].
+func (f *Fault) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, adapter.User, error) {
+	got, err := ask(f, "GetSession", func() (pair[adapter.SessionRecord, adapter.User], error) {
 		return both(f.next.GetSession(ctx, token, digest))
 	})
 	return got.a, got.b, err
 }
 
-// UpdateSession implements [authsvc.Adapter].
-func (f *Fault) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+// UpdateSession implements [adapter.Adapter].
+func (f *Fault) UpdateSession(ctx context.Context, s adapter.SessionRecord) error {
 	return f.do("UpdateSession", func() error { return f.next.UpdateSession(ctx, s) })
 }
 
-// DeleteSession implements [authsvc.Adapter].
-func (f *Fault) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
-	return ask(f, "DeleteSession", func() (authsvc.SessionRecord, error) { return f.next.DeleteSession(ctx, token) })
+// DeleteSession implements [adapter.Adapter].
+func (f *Fault) DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error) {
+	return ask(f, "DeleteSession", func() (adapter.SessionRecord, error) { return f.next.DeleteSession(ctx, token) })
 }
 
-// SignUp implements [authsvc.Adapter].
-func (f *Fault) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
-	return ask(f, "SignUp", func() (authsvc.User, error) { return f.next.SignUp(ctx, u, a, s, locale) })
+// SignUp implements [adapter.Adapter].
+func (f *Fault) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
+	return ask(f, "SignUp", func() (adapter.User, error) { return f.next.SignUp(ctx, u, a, s, locale) })
 }
 
-// ProveEmail implements [authsvc.Adapter].
-func (f *Fault) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
-	got, err := ask(f, "ProveEmail", func() (pair[authsvc.User, []authsvc.Account], error) { return both(f.next.ProveEmail(ctx, p)) })
+// ProveEmail implements [adapter.Adapter].
+func (f *Fault) ProveEmail(ctx context.Context, p adapter.Proof) (adapter.User, []adapter.Account, error) {
+	got, err := ask(f, "ProveEmail", func() (pair[adapter.User, []adapter.Account], error) { return both(f.next.ProveEmail(ctx, p)) })
 	return got.a, got.b, err
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (f *Fault) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+// EndSessions implements [adapter.Adapter].
+func (f *Fault) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (int, error) {
 	return ask(f, "EndSessions", func() (int, error) { return f.next.EndSessions(ctx, userID, r) })
 }
 
-// PutToken implements [authsvc.Adapter].
-func (f *Fault) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+// PutToken implements [adapter.Adapter].
+func (f *Fault) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	return f.do("PutToken", func() error { return f.next.PutToken(ctx, t, m, maxQueued) })
 }
 
-// GetToken implements [authsvc.Adapter].
-func (f *Fault) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	return ask(f, "GetToken", func() (authsvc.VerificationToken, error) { return f.next.GetToken(ctx, identifier, token) })
+// GetToken implements [adapter.Adapter].
+func (f *Fault) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	return ask(f, "GetToken", func() (adapter.VerificationToken, error) { return f.next.GetToken(ctx, identifier, token) })
 }
 
-// TakeToken implements [authsvc.Adapter].
-func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	return ask(f, "TakeToken", func() (authsvc.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })
+// TakeToken implements [adapter.Adapter].
+func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	return ask(f, "TakeToken", func() (adapter.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })
 }
 
-// VoidTokens implements [authsvc.Adapter].
+// VoidTokens implements [adapter.Adapter].
 func (f *Fault) VoidTokens(ctx context.Context, identifier string) error {
 	return f.do("VoidTokens", func() error { return f.next.VoidTokens(ctx, identifier) })
 }
 
-// ClaimMail implements [authsvc.Adapter].
-func (f *Fault) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	return ask(f, "ClaimMail", func() (authsvc.Mail, error) { return f.next.ClaimMail(ctx, now, retry) })
+// ClaimMail implements [adapter.Adapter].
+func (f *Fault) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {
+	return ask(f, "ClaimMail", func() (adapter.Mail, error) { return f.next.ClaimMail(ctx, now, retry) })
 }
 
-// DelayMail implements [authsvc.Adapter].
+// DelayMail implements [adapter.Adapter].
 func (f *Fault) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return f.do("DelayMail", func() error { return f.next.DelayMail(ctx, id, due) })
 }
 
-// DeleteMail implements [authsvc.Adapter].
+// DeleteMail implements [adapter.Adapter].
 func (f *Fault) DeleteMail(ctx context.Context, id string) error {
 	return f.do("DeleteMail", func() error { return f.next.DeleteMail(ctx, id) })
 }
 
-// UseOnce implements [authsvc.Adapter].
+// UseOnce implements [adapter.Adapter].
 func (f *Fault) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return f.do("UseOnce", func() error { return f.next.UseOnce(ctx, key, expires) })
 }
 
-// Revoke implements [authsvc.Adapter].
-func (f *Fault) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+// Revoke implements [adapter.Adapter].
+func (f *Fault) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	return f.do("Revoke", func() error { return f.next.Revoke(ctx, list...) })
 }
 
-// Revocations implements [authsvc.Adapter].
-func (f *Fault) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
-	got, err := ask(f, "Revocations", func() (pair[[]authsvc.Revocation, int64], error) { return both(f.next.Revocations(ctx, after, limit)) })
+// Revocations implements [adapter.Adapter].
+func (f *Fault) Revocations(ctx context.Context, after int64, limit int) ([]adapter.Revocation, int64, error) {
+	got, err := ask(f, "Revocations", func() (pair[[]adapter.Revocation, int64], error) { return both(f.next.Revocations(ctx, after, limit)) })
 	return got.a, got.b, err
 }
 
-// ListUsers implements [authsvc.Adapter].
-func (f *Fault) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
-	return ask(f, "ListUsers", func() ([]authsvc.User, error) { return f.next.ListUsers(ctx, after, limit) })
+// ListUsers implements [adapter.Adapter].
+func (f *Fault) ListUsers(ctx context.Context, after string, limit int) ([]adapter.User, error) {
+	return ask(f, "ListUsers", func() ([]adapter.User, error) { return f.next.ListUsers(ctx, after, limit) })
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (f *Fault) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
-	return ask(f, "ListSessions", func() ([]authsvc.SessionRecord, error) { return f.next.ListSessions(ctx, userID) })
+// ListSessions implements [adapter.Adapter].
+func (f *Fault) ListSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
+	return ask(f, "ListSessions", func() ([]adapter.SessionRecord, error) { return f.next.ListSessions(ctx, userID) })
 }
 
-// SearchUsers implements [authsvc.Adapter].
-func (f *Fault) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
-	return ask(f, "SearchUsers", func() ([]authsvc.User, error) { return f.next.SearchUsers(ctx, q) })
+// SearchUsers implements [adapter.Adapter].
+func (f *Fault) SearchUsers(ctx context.Context, q adapter.UserQuery) ([]adapter.User, error) {
+	return ask(f, "SearchUsers", func() ([]adapter.User, error) { return f.next.SearchUsers(ctx, q) })
 }
 
-// DeleteSessionOf implements [authsvc.Adapter].
-func (f *Fault) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
-	return ask(f, "DeleteSessionOf", func() (authsvc.SessionRecord, error) { return f.next.DeleteSessionOf(ctx, userID, digest) })
+// DeleteSessionOf implements [adapter.Adapter].
+func (f *Fault) DeleteSessionOf(ctx context.Context, userID, digest string) (adapter.SessionRecord, error) {
+	return ask(f, "DeleteSessionOf", func() (adapter.SessionRecord, error) { return f.next.DeleteSessionOf(ctx, userID, digest) })
 }
 
-// TouchSessions implements [authsvc.Adapter].
-func (f *Fault) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+// TouchSessions implements [adapter.Adapter].
+func (f *Fault) TouchSessions(ctx context.Context, seen []adapter.SessionSeen) error {
 	return f.do("TouchSessions", func() error { return f.next.TouchSessions(ctx, seen) })
 }
 
-// PutMail implements [authsvc.Adapter].
-func (f *Fault) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+// PutMail implements [adapter.Adapter].
+func (f *Fault) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	return f.do("PutMail", func() error { return f.next.PutMail(ctx, m, maxQueued) })
 }
 
-// Permit implements [authsvc.Adapter].
-func (f *Fault) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+// Permit implements [adapter.Adapter].
+func (f *Fault) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	permitted, err = ask(f, "Permit", func() (n int, err error) {
 		n, wait, err = f.next.Permit(ctx, now, list...)
 		return n, err
@@ -289,41 +289,41 @@ func (f *Fault) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota
 	return permitted, wait, err
 }
 
-// Lease implements [authsvc.Adapter].
+// Lease implements [adapter.Adapter].
 func (f *Fault) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return f.do("Lease", func() error { return f.next.Lease(ctx, name, holder, now, until) })
 }
 
-// Release implements [authsvc.Adapter].
+// Release implements [adapter.Adapter].
 func (f *Fault) Release(ctx context.Context, name, holder string) error {
 	return f.do("Release", func() error { return f.next.Release(ctx, name, holder) })
 }
 
-// GetMeta implements [authsvc.Adapter].
+// GetMeta implements [adapter.Adapter].
 func (f *Fault) GetMeta(ctx context.Context, key string) (string, error) {
 	return ask(f, "GetMeta", func() (string, error) { return f.next.GetMeta(ctx, key) })
 }
 
-// PutMeta implements [authsvc.Adapter].
+// PutMeta implements [adapter.Adapter].
 func (f *Fault) PutMeta(ctx context.Context, key, value string) (string, error) {
 	return ask(f, "PutMeta", func() (string, error) { return f.next.PutMeta(ctx, key, value) })
 }
 
-// SetMeta implements [authsvc.Adapter].
+// SetMeta implements [adapter.Adapter].
 func (f *Fault) SetMeta(ctx context.Context, key, value string) error {
 	return f.do("SetMeta", func() error { return f.next.SetMeta(ctx, key, value) })
 }
 
-// Sweep implements [authsvc.Adapter].
+// Sweep implements [adapter.Adapter].
 func (f *Fault) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	return ask(f, "Sweep", func() (int, error) { return f.next.Sweep(ctx, now, limit) })
 }
 
-// Ping implements [authsvc.Adapter].
+// Ping implements [adapter.Adapter].
 func (f *Fault) Ping(ctx context.Context) error {
 	return f.do("Ping", func() error { return f.next.Ping(ctx) })
 }
 
 // Unwrap implements [Unwrapper]. Calls of an audit log behind the Fault are not counted
 // and never fail.
-func (f *Fault) Unwrap() authsvc.Adapter { return f.next }
+func (f *Fault) Unwrap() adapter.Adapter { return f.next }

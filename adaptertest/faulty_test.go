@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 )
 
@@ -13,7 +13,7 @@ import (
 // it took effect, and otherwise works.
 func TestFaultyEveryMethod(t *testing.T) {
 	t.Parallel()
-	methods := reflect.TypeFor[authsvc.Adapter]()
+	methods := reflect.TypeFor[adapter.Adapter]()
 	f := Faulty(memory.New())
 	calls := everyCall(t.Context(), f, fixture{})
 	if len(calls) != methods.NumMethod() {
@@ -45,19 +45,19 @@ func TestFaultyAfter(t *testing.T) {
 	f := Faulty(memory.New())
 	f.FailAfter(2)
 	newUser(t, f, "ann")
-	u, err := f.CreateUser(t.Context(), authsvc.User{ID: "bob"})
+	u, err := f.CreateUser(t.Context(), adapter.User{ID: "bob"})
 	if !errors.Is(err, ErrFault) {
 		t.Fatalf("got %v", err)
 	}
-	same(t, u, authsvc.User{})
+	same(t, u, adapter.User{})
 	same(t, f.Calls(), []string{"CreateUser", "CreateUser"})
 	u, err = f.GetUser(t.Context(), "bob") // the user was stored
 	ok(t, err)
-	same(t, u, authsvc.User{ID: "bob"})
+	same(t, u, adapter.User{ID: "bob"})
 }
 
 // TestFaultyPasses checks that without faults the wrapper passes the suite.
 func TestFaultyPasses(t *testing.T) {
 	t.Parallel()
-	Run(t, func(*testing.T) authsvc.Adapter { return Faulty(memory.New()) })
+	Run(t, func(*testing.T) adapter.Adapter { return Faulty(memory.New()) })
 }

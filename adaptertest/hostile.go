@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func hostileTests() []test {
@@ -21,23 +21,23 @@ func injections() []string {
 		"NULL", "null", "\\x00", "%00", "\u202e", "\u2028", "\ufeff", " ", "\t", "0", "true", `\u0000`, `${jndi:x}`}
 }
 
-func hostileData(t *testing.T, a authsvc.Adapter) {
+func hostileData(t *testing.T, a adapter.Adapter) {
 	witness := signUp(t, a, "witness")
 	taken := map[string]string{} // text: id of its user
 	for i, text := range injections() {
-		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text, Image: text}
-		acc := authsvc.Account{ID: numbered("account", i), Type: text, Provider: text, ProviderAccountID: text, RefreshToken: text,
+		u := adapter.User{ID: numbered("user", i), Name: text, Email: text, Image: text}
+		acc := adapter.Account{ID: numbered("account", i), Type: text, Provider: text, ProviderAccountID: text, RefreshToken: text,
 			AccessToken: text, TokenType: text, Scope: text, IDToken: text, SessionState: text}
 		s := session(numbered("s", i))
 		s.SessionToken, s.Digest, s.Provider = text, text, text
 		_, err := a.GetUserByEmail(t.Context(), text) // must not find another user
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 		_, err = a.GetUserByAccount(t.Context(), text, text)
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 		_, _, err = a.GetSession(t.Context(), text, text)
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 		_, err = a.TakeToken(t.Context(), text, text)
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 
 		u, err = a.SignUp(t.Context(), u, &acc, &s, "")
 		if refusesEmail(t, a, text, err) {
@@ -52,7 +52,7 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 		same(t, links(t, a, text, text), 1)
 		ok(t, a.DeleteMail(t.Context(), text))
 		ok(t, a.UseOnce(t.Context(), text, at(1)))
-		is(t, a.UseOnce(t.Context(), text, at(1)), authsvc.ErrConflict)
+		is(t, a.UseOnce(t.Context(), text, at(1)), adapter.ErrConflict)
 		rev := revocation(text, 0, 1)
 		ok(t, a.Revoke(t.Context(), rev))
 		revocations(t, a, rev.Seq-1, *rev)
@@ -71,11 +71,11 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 
 // hostileBytes checks that a store may refuse such text, but neither truncates nor
 // changes it.
-func hostileBytes(t *testing.T, a authsvc.Adapter) {
+func hostileBytes(t *testing.T, a adapter.Adapter) {
 	witness := signUp(t, a, "a")
 	for i, text := range []string{"a\x00", "\x00", "a@example.com\x00.evil.example", "token-a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {
-		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text}
-		acc := authsvc.Account{ID: numbered("account", i), Type: "oauth", Provider: "p", ProviderAccountID: text, AccessToken: text}
+		u := adapter.User{ID: numbered("user", i), Name: text, Email: text}
+		acc := adapter.Account{ID: numbered("account", i), Type: "oauth", Provider: "p", ProviderAccountID: text, AccessToken: text}
 		s := session(numbered("s", i))
 		s.SessionToken = text
 		u, err := a.SignUp(t.Context(), u, &acc, &s, "")
@@ -83,11 +83,11 @@ func hostileBytes(t *testing.T, a authsvc.Adapter) {
 			checkUnchanged(t, a, fixture{u, acc, s})
 			continue
 		}
-		if errors.Is(err, authsvc.ErrConflict) {
+		if errors.Is(err, adapter.ErrConflict) {
 			t.Fatalf("%q was taken for another text", text)
 		}
 		_, err = a.GetUser(t.Context(), numbered("user", i))
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 	}
 	checkUnchanged(t, a, witness)
 }

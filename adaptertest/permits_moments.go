@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // permitMoments counts requests out of order. A request that is older than the first
 // counted one may wait until that time, but no permit is lost.
-func permitMoments(t *testing.T, a authsvc.Adapter) {
+func permitMoments(t *testing.T, a adapter.Adapter) {
 	later := at(0).Add(300 * time.Millisecond)
 	permitted(t, a, "turned", later, 0)
 	permitted(t, a, "turned", at(0), 0)
@@ -20,7 +20,7 @@ func permitMoments(t *testing.T, a authsvc.Adapter) {
 
 	const interval, most, spread = 10 * time.Second, 10, workers * 5 * time.Millisecond
 	permit := func(moment time.Time) (time.Duration, error) {
-		_, wait, err := a.Permit(t.Context(), moment, authsvc.Quota{Key: "crowd", Interval: interval, Burst: (most - 1) * interval})
+		_, wait, err := a.Permit(t.Context(), moment, adapter.Quota{Key: "crowd", Interval: interval, Burst: (most - 1) * interval})
 		return wait, err
 	}
 	var counted atomic.Int32

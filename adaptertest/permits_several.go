@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // remaining returns how many events a quota permits at the time at(0), and counts them.
-func remaining(t *testing.T, a authsvc.Adapter, q authsvc.Quota) (n int) {
+func remaining(t *testing.T, a adapter.Adapter, q adapter.Quota) (n int) {
 	t.Helper()
 	for {
 		permitted, _, err := a.Permit(t.Context(), at(0), q)
@@ -24,14 +24,14 @@ func remaining(t *testing.T, a authsvc.Adapter, q authsvc.Quota) (n int) {
 
 // permitSeveral counts events against several quotas, of which one or none refuses. The
 // order of the keys is not the order of the quotas.
-func permitSeveral(t *testing.T, a authsvc.Adapter) {
+func permitSeveral(t *testing.T, a adapter.Adapter) {
 	n, wait, err := a.Permit(t.Context(), at(0))
 	ok(t, err)
 	same(t, n, 0)
 	same(t, wait, 0)
 	for length := 1; length <= 6; length++ {
 		for refuses := range length + 1 {
-			var list []authsvc.Quota
+			var list []adapter.Quota
 			for i := range length {
 				list = append(list, three(fmt.Sprintf("%d of %d, %d refuses", (i+length/2)%length, length, refuses)))
 			}
@@ -59,7 +59,7 @@ func permitSeveral(t *testing.T, a authsvc.Adapter) {
 		}
 	}
 	// Quotas of one call may differ, and later times count.
-	list := []authsvc.Quota{three("short"), {Key: "long", Interval: time.Hour}}
+	list := []adapter.Quota{three("short"), {Key: "long", Interval: time.Hour}}
 	n, wait, err = a.Permit(t.Context(), at(0), list...)
 	ok(t, err)
 	same(t, n, 2)
@@ -77,11 +77,11 @@ func permitSeveral(t *testing.T, a authsvc.Adapter) {
 
 // permitSeveralRace counts against shared and own quotas, in different orders. What is
 // left must agree with the answers.
-func permitSeveralRace(t *testing.T, a authsvc.Adapter) {
-	lists := make([][]authsvc.Quota, workers)
+func permitSeveralRace(t *testing.T, a adapter.Adapter) {
+	lists := make([][]adapter.Quota, workers)
 	counts := make([]int, workers)
 	for i := range lists {
-		lists[i] = []authsvc.Quota{three("shared"), three(numbered("own", i)), three(numbered("group", i%16))}
+		lists[i] = []adapter.Quota{three("shared"), three(numbered("own", i)), three(numbered("group", i%16))}
 		if i%2 > 0 {
 			slices.Reverse(lists[i])
 		}
@@ -114,13 +114,13 @@ func permitSeveralRace(t *testing.T, a authsvc.Adapter) {
 
 // permitSeveralLast counts the last 1 to 10 events of several quotas that callers ask in
 // different orders: none is counted twice, and none is lost.
-func permitSeveralLast(t *testing.T, a authsvc.Adapter) {
+func permitSeveralLast(t *testing.T, a adapter.Adapter) {
 	const interval, callers = 10 * time.Second, workers / 4
 	for round := range 8 {
-		quotas, left := make([]authsvc.Quota, 4), make([]int, 4)
+		quotas, left := make([]adapter.Quota, 4), make([]int, 4)
 		for i := range quotas {
 			left[i] = 1 + (round+3*i)%10
-			quotas[i] = authsvc.Quota{Key: fmt.Sprint("last ", i, " of round ", round), Interval: interval, Burst: 10 * interval}
+			quotas[i] = adapter.Quota{Key: fmt.Sprint("last ", i, " of round ", round), Interval: interval, Burst: 10 * interval}
 			before := quotas[i] // one event that pays for all but the last
 			before.Interval = time.Duration(11-left[i]) * interval
 			n, _, err := a.Permit(t.Context(), at(0), before)
@@ -136,7 +136,7 @@ func permitSeveralLast(t *testing.T, a authsvc.Adapter) {
 			if i%2 > 0 {
 				slices.Reverse(order)
 			}
-			var list []authsvc.Quota
+			var list []adapter.Quota
 			for _, k := range order {
 				list = append(list, quotas[k])
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func proofTests() []test {
@@ -22,41 +22,41 @@ func proofTests() []test {
 }
 
 // putLink stores a token with its mail.
-func putLink(t *testing.T, a authsvc.Adapter, email, token string) authsvc.VerificationToken {
+func putLink(t *testing.T, a adapter.Adapter, email, token string) adapter.VerificationToken {
 	t.Helper()
-	link := authsvc.VerificationToken{Identifier: email, Token: token, Expires: at(600)}
-	ok(t, a.PutToken(t.Context(), link, authsvc.Mail{ID: token, Payload: []byte(token), Due: at(0), Expires: at(600)}, 1000))
+	link := adapter.VerificationToken{Identifier: email, Token: token, Expires: at(600)}
+	ok(t, a.PutToken(t.Context(), link, adapter.Mail{ID: token, Payload: []byte(token), Due: at(0), Expires: at(600)}, 1000))
 	return link
 }
 
 // links counts the tokens of an address by taking them.
-func links(t *testing.T, a authsvc.Adapter, email string, tokens ...string) (left int) {
+func links(t *testing.T, a adapter.Adapter, email string, tokens ...string) (left int) {
 	t.Helper()
 	for _, token := range tokens {
 		if _, err := a.TakeToken(t.Context(), email, token); err == nil {
 			left++
 		} else {
-			is(t, err, authsvc.ErrNotFound)
+			is(t, err, adapter.ErrNotFound)
 		}
 	}
 	return left
 }
 
-func queued(t *testing.T, a authsvc.Adapter) (ids []string) {
+func queued(t *testing.T, a adapter.Adapter) (ids []string) {
 	t.Helper()
 	for {
 		m, err := a.ClaimMail(t.Context(), at(0), at(1))
 		if err != nil {
-			is(t, err, authsvc.ErrNotFound)
+			is(t, err, adapter.ErrNotFound)
 			return ids
 		}
 		ids = append(ids, m.ID)
 	}
 }
 
-func proofStrict(t *testing.T, a authsvc.Adapter) {
+func proofStrict(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	second := authsvc.Account{ID: "second", UserID: ann.user.ID, Type: "oauth", Provider: "gitlab", ProviderAccountID: "1", RefreshToken: "r"}
+	second := adapter.Account{ID: "second", UserID: ann.user.ID, Type: "oauth", Provider: "gitlab", ProviderAccountID: "1", RefreshToken: "r"}
 	second, err := a.LinkAccount(t.Context(), second, 0)
 	ok(t, err)
 	putLink(t, a, ann.user.Email, "ann-1")
@@ -64,12 +64,12 @@ func proofStrict(t *testing.T, a authsvc.Adapter) {
 	putLink(t, a, bob.user.Email, "bob-1")
 	rev := about(ann.user.ID)
 
-	u, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email,
+	u, removed, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email,
 		At: at(5).Add(999 * time.Microsecond), Revoke: rev})
 	ok(t, err)
 	ann.user.EmailVerified, ann.user.Epoch, ann.user.SessionEpoch = at(5), rev.Seq, rev.Seq
 	same(t, u, ann.user)
-	same(t, removed, []authsvc.Account{ann.account, second})
+	same(t, removed, []adapter.Account{ann.account, second})
 
 	got, err := a.GetUser(t.Context(), ann.user.ID)
 	ok(t, err)
@@ -78,7 +78,7 @@ func proofStrict(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, len(list), 0)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	same(t, links(t, a, ann.user.Email, "ann-1", "ann-2"), 0)
 	same(t, queued(t, a), []string{"bob-1"})
 	revocations(t, a, 0, *rev)
@@ -88,7 +88,7 @@ func proofStrict(t *testing.T, a authsvc.Adapter) {
 }
 
 // untouched checks that p changed only EmailVerified of k.
-func untouched(t *testing.T, a authsvc.Adapter, k fixture, p authsvc.Proof) {
+func untouched(t *testing.T, a adapter.Adapter, k fixture, p adapter.Proof) {
 	t.Helper()
 	putLink(t, a, k.user.Email, "link")
 	p.UserID, p.Email = k.user.ID, k.user.Email
@@ -104,29 +104,29 @@ func untouched(t *testing.T, a authsvc.Adapter, k fixture, p authsvc.Proof) {
 	revocations(t, a, 0)
 }
 
-func proofKeep(t *testing.T, a authsvc.Adapter) {
-	untouched(t, a, signUp(t, a, "ann"), authsvc.Proof{At: at(5), Keep: true})
+func proofKeep(t *testing.T, a adapter.Adapter) {
+	untouched(t, a, signUp(t, a, "ann"), adapter.Proof{At: at(5), Keep: true})
 }
 
-func proofAgain(t *testing.T, a authsvc.Adapter) {
+func proofAgain(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
-	_, err := a.UpdateUser(t.Context(), ann.user.ID, authsvc.UserUpdate{EmailVerified: ptr(at(1))})
+	_, err := a.UpdateUser(t.Context(), ann.user.ID, adapter.UserUpdate{EmailVerified: ptr(at(1))})
 	ok(t, err)
-	untouched(t, a, ann, authsvc.Proof{At: at(5)})
+	untouched(t, a, ann, adapter.Proof{At: at(5)})
 }
 
-func proofUnknown(t *testing.T, a authsvc.Adapter) {
+func proofUnknown(t *testing.T, a adapter.Adapter) {
 	putLink(t, a, "nobody@example.com", "link")
-	_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: "nobody", Email: "nobody@example.com", At: at(5),
+	_, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: "nobody", Email: "nobody@example.com", At: at(5),
 		Revoke: about("nobody")})
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	same(t, links(t, a, "nobody@example.com", "link"), 1)
 	revocations(t, a, 0)
 }
 
-func proofBare(t *testing.T, a authsvc.Adapter) {
+func proofBare(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
-	got, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: u.Email, At: at(5), Revoke: about(u.ID)})
+	got, removed, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: u.ID, Email: u.Email, At: at(5), Revoke: about(u.ID)})
 	ok(t, err)
 	same(t, len(removed), 0)
 	same(t, got.EmailVerified, at(5))
@@ -134,12 +134,12 @@ func proofBare(t *testing.T, a authsvc.Adapter) {
 
 // proofStale checks that a proof is stale if access was revoked since its user was
 // read, whatever the proof would change.
-func proofStale(t *testing.T, a authsvc.Adapter) {
+func proofStale(t *testing.T, a adapter.Adapter) {
 	for i, verified := range []bool{false, true} {
 		ann := signUp(t, a, numbered("ann", i))
 		putLink(t, a, ann.user.Email, ann.user.ID)
 		if verified {
-			_, err := a.UpdateUser(t.Context(), ann.user.ID, authsvc.UserUpdate{EmailVerified: ptr(at(1))})
+			_, err := a.UpdateUser(t.Context(), ann.user.ID, adapter.UserUpdate{EmailVerified: ptr(at(1))})
 			ok(t, err)
 		}
 		_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID))
@@ -148,10 +148,10 @@ func proofStale(t *testing.T, a authsvc.Adapter) {
 		ok(t, err)
 		records := log(t, a, 0, 10)
 		for _, keep := range []bool{false, true} {
-			p := authsvc.Proof{UserID: before.ID, Email: before.Email, At: at(5), Keep: keep, Revoke: about(before.ID)}
+			p := adapter.Proof{UserID: before.ID, Email: before.Email, At: at(5), Keep: keep, Revoke: about(before.ID)}
 			for _, p.Epoch = range []int64{0, before.Epoch - 1, before.Epoch + 1} {
 				_, _, err = a.ProveEmail(t.Context(), p)
-				is(t, err, authsvc.ErrStale)
+				is(t, err, adapter.ErrStale)
 			}
 		}
 		after, err := a.GetUser(t.Context(), ann.user.ID)
@@ -159,11 +159,11 @@ func proofStale(t *testing.T, a authsvc.Adapter) {
 		same(t, after, before)
 		accounts, err := a.ListAccounts(t.Context(), ann.user.ID)
 		ok(t, err)
-		same(t, accounts, []authsvc.Account{ann.account})
+		same(t, accounts, []adapter.Account{ann.account})
 		same(t, log(t, a, 0, 10), records)
 		same(t, links(t, a, ann.user.Email, ann.user.ID), 1)
 
-		u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: before.ID, Email: before.Email, Epoch: before.Epoch, At: at(5), Revoke: about(before.ID)})
+		u, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: before.ID, Email: before.Email, Epoch: before.Epoch, At: at(5), Revoke: about(before.ID)})
 		ok(t, err)
 		same(t, u.EmailVerified, at(5))
 	}
@@ -171,7 +171,7 @@ func proofStale(t *testing.T, a authsvc.Adapter) {
 
 // proofRace checks that exactly one of several concurrent proofs is the first, and that
 // accounts linked after it stay.
-func proofRace(t *testing.T, a authsvc.Adapter) {
+func proofRace(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	var first atomic.Int32
 	errs := race(workers, func(i int) error {
@@ -180,8 +180,8 @@ func proofRace(t *testing.T, a authsvc.Adapter) {
 			if err != nil {
 				return err
 			}
-			u, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: at(5), Revoke: about(u.ID)})
-			if errors.Is(err, authsvc.ErrStale) {
+			u, removed, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: at(5), Revoke: about(u.ID)})
+			if errors.Is(err, adapter.ErrStale) {
 				continue
 			}
 			if err != nil || len(removed) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func revocationTests() []test {
@@ -23,17 +23,17 @@ func revocationTests() []test {
 	}
 }
 
-func revocation(key string, notBefore, expires int) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: key, NotBefore: at(notBefore), Expires: at(expires)}
+func revocation(key string, notBefore, expires int) *adapter.Revocation {
+	return &adapter.Revocation{Key: key, NotBefore: at(notBefore), Expires: at(expires)}
 }
 
 // about returns a revocation of all sessions of a user.
-func about(userID string) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: at(1), Expires: at(1e6)}
+func about(userID string) *adapter.Revocation {
+	return &adapter.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: at(1), Expires: at(1e6)}
 }
 
 // log reads everything written after a cursor, in pages.
-func log(t *testing.T, a authsvc.Adapter, after int64, page int) (all []authsvc.Revocation) {
+func log(t *testing.T, a adapter.Adapter, after int64, page int) (all []adapter.Revocation) {
 	t.Helper()
 	for {
 		list, next, err := a.Revocations(t.Context(), after, page)
@@ -46,16 +46,16 @@ func log(t *testing.T, a authsvc.Adapter, after int64, page int) (all []authsvc.
 	}
 }
 
-func revocations(t *testing.T, a authsvc.Adapter, after int64, want ...authsvc.Revocation) {
+func revocations(t *testing.T, a adapter.Adapter, after int64, want ...adapter.Revocation) {
 	t.Helper()
-	byKey := cmpopts.SortSlices(func(x, y authsvc.Revocation) bool { return x.Key < y.Key })
+	byKey := cmpopts.SortSlices(func(x, y adapter.Revocation) bool { return x.Key < y.Key })
 	if diff := cmp.Diff(want, log(t, a, after, 10), byKey, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("revocations differ (-want +got):\n%s", diff)
 	}
 }
 
 // revoked returns the keys of all revocations.
-func revoked(t *testing.T, a authsvc.Adapter) (keys []string) {
+func revoked(t *testing.T, a adapter.Adapter) (keys []string) {
 	t.Helper()
 	for _, r := range log(t, a, 0, 10) {
 		keys = append(keys, r.Key)
@@ -64,9 +64,9 @@ func revoked(t *testing.T, a authsvc.Adapter) (keys []string) {
 	return keys
 }
 
-func revokeMerge(t *testing.T, a authsvc.Adapter) {
+func revokeMerge(t *testing.T, a adapter.Adapter) {
 	last := int64(0)
-	for _, step := range []struct{ write, stored *authsvc.Revocation }{
+	for _, step := range []struct{ write, stored *adapter.Revocation }{
 		{revocation("k", 10, 100), revocation("k", 10, 100)},
 		{revocation("k", 5, 200), revocation("k", 10, 200)},  // the later of both times
 		{revocation("k", 20, 150), revocation("k", 20, 200)}, //
@@ -85,7 +85,7 @@ func revokeMerge(t *testing.T, a authsvc.Adapter) {
 	same(t, revoked(t, a), []string{"K", "k", "k "})
 }
 
-func revokeSeveral(t *testing.T, a authsvc.Adapter) {
+func revokeSeveral(t *testing.T, a adapter.Adapter) {
 	one, two := revocation("one", 0, 100), revocation("two", 1, 200)
 	ok(t, a.Revoke(t.Context(), one, two))
 	if one.Seq < 1 || two.Seq <= one.Seq {
@@ -95,7 +95,7 @@ func revokeSeveral(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.Revoke(t.Context()))
 }
 
-func revokeRace(t *testing.T, a authsvc.Adapter) {
+func revokeRace(t *testing.T, a adapter.Adapter) {
 	errs := race(workers, func(i int) error { return a.Revoke(t.Context(), revocation("k", i, 1000-i)) })
 	nWin(t, errs, workers, nil)
 	list := log(t, a, 0, 10)
@@ -104,7 +104,7 @@ func revokeRace(t *testing.T, a authsvc.Adapter) {
 	same(t, list[0], *revocation("k", workers-1, 1000))
 }
 
-func revokeCompound(t *testing.T, a authsvc.Adapter) {
+func revokeCompound(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	first := revocation("k", 10, 100)
 	ok(t, a.Revoke(t.Context(), first))
@@ -112,20 +112,20 @@ func revokeCompound(t *testing.T, a authsvc.Adapter) {
 	second.UserID = ann.user.ID
 	_, err := a.EndSessions(t.Context(), ann.user.ID, second)
 	ok(t, err)
-	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: second.Seq, NotBefore: at(10), Expires: at(200)})
+	revocations(t, a, 0, adapter.Revocation{Key: "k", UserID: ann.user.ID, Seq: second.Seq, NotBefore: at(10), Expires: at(200)})
 	third := revocation("k", 20, 50)
 	third.UserID = ann.user.ID
-	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: second.Seq, At: at(0), Revoke: third})
+	_, _, err = a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: second.Seq, At: at(0), Revoke: third})
 	ok(t, err)
-	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: third.Seq, NotBefore: at(20), Expires: at(200)})
+	revocations(t, a, 0, adapter.Revocation{Key: "k", UserID: ann.user.ID, Seq: third.Seq, NotBefore: at(20), Expires: at(200)})
 	if first.Seq >= second.Seq || second.Seq >= third.Seq {
 		t.Fatalf("Seq %d, %d, %d", first.Seq, second.Seq, third.Seq)
 	}
 }
 
-func revocationsPages(t *testing.T, a authsvc.Adapter) {
+func revocationsPages(t *testing.T, a adapter.Adapter) {
 	revocations(t, a, 0)
-	var want []authsvc.Revocation
+	var want []adapter.Revocation
 	for i := range 25 {
 		r := revocation(numbered("k", i), i, 100)
 		ok(t, a.Revoke(t.Context(), r))
@@ -145,7 +145,7 @@ func revocationsPages(t *testing.T, a authsvc.Adapter) {
 
 // revocationsMissed checks that a reader that continues from its cursor gets every
 // record, however the writes overlap.
-func revocationsMissed(t *testing.T, a authsvc.Adapter) {
+func revocationsMissed(t *testing.T, a adapter.Adapter) {
 	const each = 20
 	heard := map[string]bool{}
 	var writing atomic.Int32

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func sessionTests() []test {
@@ -26,9 +26,9 @@ func sessionTests() []test {
 	}
 }
 
-func sessionEveryField(t *testing.T, a authsvc.Adapter) {
+func sessionEveryField(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
-	for _, want := range []authsvc.SessionRecord{
+	for _, want := range []adapter.SessionRecord{
 		{ID: "s1", SessionToken: "sha256:t1", Digest: "t1", UserID: u.ID, Expires: at(60), Began: at(-1), AuthTime: at(-2), Provider: "github"},
 		{ID: "s2", SessionToken: "sha256:t2", Digest: "t2", UserID: u.ID, Expires: at(60)},
 		{ID: "s3", SessionToken: "sha256:t3", Digest: "t3", UserID: u.ID,
@@ -54,35 +54,35 @@ func sessionEveryField(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func sessionUnknown(t *testing.T, a authsvc.Adapter) {
+func sessionUnknown(t *testing.T, a adapter.Adapter) {
 	lost := session("lost")
 	lost.UserID = "nobody"
 	_, err := a.CreateSession(t.Context(), lost)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), lost.SessionToken, lost.Digest)
-	is(t, err, authsvc.ErrNotFound)
-	is(t, a.UpdateSession(t.Context(), lost), authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
+	is(t, a.UpdateSession(t.Context(), lost), adapter.ErrNotFound)
 	_, err = a.DeleteSession(t.Context(), lost.SessionToken)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 
 	lost.UserID = newUser(t, a, "somebody").ID
 	_, err = a.CreateSession(t.Context(), lost)
 	ok(t, err)
 }
 
-func sessionUnique(t *testing.T, a authsvc.Adapter) {
+func sessionUnique(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	again := session("again")
 	again.SessionToken, again.UserID = ann.session.SessionToken, bob.user.ID
 	_, err := a.CreateSession(t.Context(), again)
-	is(t, err, authsvc.ErrConflict)
+	is(t, err, adapter.ErrConflict)
 	checkUnchanged(t, a, ann)
 	again.SessionToken = "token-again" // the refused session stored nothing
 	_, err = a.CreateSession(t.Context(), again)
 	ok(t, err)
 }
 
-func sessionExact(t *testing.T, a authsvc.Adapter) {
+func sessionExact(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
 	for i, token := range lookalikes() {
 		s := session(numbered("s", i))
@@ -97,21 +97,21 @@ func sessionExact(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func sessionNoDigest(t *testing.T, a authsvc.Adapter) {
+func sessionNoDigest(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	s := session("new")
 	s.UserID, s.Digest = ann.user.ID, ""
 	_, err := a.CreateSession(t.Context(), s)
 	failed(t, err)
 	_, _, err = a.GetSession(t.Context(), s.SessionToken, "")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	changed := ann.session
 	changed.Digest, changed.Expires = "", at(9)
 	failed(t, a.UpdateSession(t.Context(), changed))
 	checkUnchanged(t, a, ann)
 }
 
-func sessionExpired(t *testing.T, a authsvc.Adapter) {
+func sessionExpired(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
 	s := session("old")
 	s.UserID, s.Expires = u.ID, time.Date(2001, 9, 9, 1, 46, 39, 999e6, time.UTC)
@@ -122,9 +122,9 @@ func sessionExpired(t *testing.T, a authsvc.Adapter) {
 	same(t, got, want)
 }
 
-func sessionUpdate(t *testing.T, a authsvc.Adapter) {
+func sessionUpdate(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	for _, change := range []authsvc.SessionRecord{
+	for _, change := range []adapter.SessionRecord{
 		{Expires: at(7200).Add(999_999), Began: at(5), AuthTime: at(4), Provider: "google"},
 		{Expires: at(1)}, // clears the other fields
 		{Expires: at(2), Began: at(6), Provider: "github"},
@@ -139,13 +139,13 @@ func sessionUpdate(t *testing.T, a authsvc.Adapter) {
 	checkUnchanged(t, a, bob)
 }
 
-func sessionResurrect(t *testing.T, a authsvc.Adapter) {
+func sessionResurrect(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	_, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
 	ok(t, err)
-	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
+	is(t, a.UpdateSession(t.Context(), ann.session), adapter.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 
 	// Nor can a renewal in progress undo a sign-out.
 	bob := signUp(t, a, "bob")
@@ -157,31 +157,31 @@ func sessionResurrect(t *testing.T, a authsvc.Adapter) {
 		return a.UpdateSession(t.Context(), bob.session)
 	})
 	_, _, err = a.GetSession(t.Context(), bob.session.SessionToken, bob.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 }
 
-func sessionDelete(t *testing.T, a authsvc.Adapter) {
+func sessionDelete(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	got, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
 	ok(t, err)
 	same(t, got, ann.session)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	checkUnchanged(t, a, bob)
 	again, err := a.CreateSession(t.Context(), ann.session) // nothing left conflicts
 	ok(t, err)
 	same(t, again.Digest, ann.session.Digest)
 }
 
-func sessionDeleteRace(t *testing.T, a authsvc.Adapter) {
+func sessionDeleteRace(t *testing.T, a adapter.Adapter) {
 	ann := signUp(t, a, "ann")
 	oneWins(t, race(workers, func(int) error {
 		_, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
 		return err
-	}), authsvc.ErrNotFound)
+	}), adapter.ErrNotFound)
 }
 
-func sessionEnd(t *testing.T, a authsvc.Adapter) {
+func sessionEnd(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	for i := range 3 {
 		s := session(numbered("more", i))
@@ -194,7 +194,7 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, n, 4)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	revocations(t, a, 0, *rev)
 	checkUnchanged(t, a, bob)
 
@@ -209,7 +209,7 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 	same(t, n, 1)
 }
 
-func sessionList(t *testing.T, a authsvc.Adapter) {
+func sessionList(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	second := session("second")
 	second.UserID, second.Expires = ann.user.ID, at(-3600)
@@ -217,11 +217,11 @@ func sessionList(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	for _, c := range []struct {
 		user string
-		want []authsvc.SessionRecord
-	}{{ann.user.ID, []authsvc.SessionRecord{ann.session, second}}, {bob.user.ID, []authsvc.SessionRecord{bob.session}}, {"nobody", nil}} {
+		want []adapter.SessionRecord
+	}{{ann.user.ID, []adapter.SessionRecord{ann.session, second}}, {bob.user.ID, []adapter.SessionRecord{bob.session}}, {"nobody", nil}} {
 		got, err := a.ListSessions(t.Context(), c.user)
 		ok(t, err)
-		slices.SortFunc(got, func(x, y authsvc.SessionRecord) int { return strings.Compare(x.SessionToken, y.SessionToken) })
+		slices.SortFunc(got, func(x, y adapter.SessionRecord) int { return strings.Compare(x.SessionToken, y.SessionToken) })
 		same(t, got, c.want)
 	}
 }

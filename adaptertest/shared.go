@@ -3,7 +3,7 @@ package adaptertest
 import (
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // sharedTests returns the tests for adapters that implement Foreign or Reopener.
@@ -15,14 +15,14 @@ func sharedTests() []test {
 	}
 }
 
-func foreignSession(t *testing.T, a authsvc.Adapter) {
+func foreignSession(t *testing.T, a adapter.Adapter) {
 	f, shares := a.(Foreign)
 	if !shares {
 		return // no other program writes into such a store
 	}
 	ann := signUp(t, a, "ann")
 	ok(t, f.ForeignSession(t.Context(), "foreign", "foreign-token", ann.user.ID, at(60)))
-	want := authsvc.SessionRecord{ID: "foreign", SessionToken: "foreign-token", Digest: "foreign-digest", UserID: ann.user.ID, Expires: at(60)}
+	want := adapter.SessionRecord{ID: "foreign", SessionToken: "foreign-token", Digest: "foreign-digest", UserID: ann.user.ID, Expires: at(60)}
 	got, u, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
 	ok(t, err)
 	want.ID = got.ID
@@ -40,13 +40,13 @@ func foreignSession(t *testing.T, a authsvc.Adapter) {
 	ok(t, f.ForeignSession(t.Context(), "second", "second-token", ann.user.ID, at(60)))
 	deleted, err := a.DeleteSession(t.Context(), "second-token")
 	ok(t, err)
-	same(t, deleted, authsvc.SessionRecord{ID: deleted.ID, SessionToken: "second-token", UserID: ann.user.ID, Expires: at(60)})
+	same(t, deleted, adapter.SessionRecord{ID: deleted.ID, SessionToken: "second-token", UserID: ann.user.ID, Expires: at(60)})
 	n, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID))
 	ok(t, err)
 	same(t, n, 2) // its own session and the adopted one
 }
 
-func foreignSignOut(t *testing.T, a authsvc.Adapter) {
+func foreignSignOut(t *testing.T, a adapter.Adapter) {
 	f, shares := a.(Foreign)
 	if !shares {
 		return
@@ -54,8 +54,8 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	ok(t, f.ForeignSignOut(t.Context(), ann.session.SessionToken))
 	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
-	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
+	is(t, a.UpdateSession(t.Context(), ann.session), adapter.ErrNotFound)
 	checkUnchanged(t, a, bob)
 
 	// If the same token is used again, it does not inherit the earlier data.
@@ -65,13 +65,13 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 	same(t, got.Began.IsZero(), true)
 }
 
-func twoAdapters(t *testing.T, a authsvc.Adapter) {
+func twoAdapters(t *testing.T, a adapter.Adapter) {
 	r, shares := a.(Reopener)
 	if !shares {
 		return // the store cannot be opened again
 	}
 	b := r.Reopen(t)
-	both := []authsvc.Adapter{a, b}
+	both := []adapter.Adapter{a, b}
 	ann := signUp(t, a, "ann")
 	checkUnchanged(t, b, ann)
 	ann.session.Expires = at(9)
@@ -80,25 +80,25 @@ func twoAdapters(t *testing.T, a authsvc.Adapter) {
 	_, err := b.DeleteSession(t.Context(), ann.session.SessionToken)
 	ok(t, err)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 
 	errs := race(workers, func(i int) error {
 		acc := account("one")
 		acc.ID = numbered("account", i)
-		_, err := both[i%2].SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, nil, "")
+		_, err := both[i%2].SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, nil, "")
 		return err
 	})
-	oneWins(t, errs, authsvc.ErrConflict)
+	oneWins(t, errs, adapter.ErrConflict)
 	link := putLink(t, a, "ann@example.com", "link")
 	oneWins(t, race(workers, func(i int) error {
 		_, err := both[i%2].TakeToken(t.Context(), link.Identifier, link.Token)
 		return err
-	}), authsvc.ErrNotFound)
+	}), adapter.ErrNotFound)
 	oneWins(t, race(workers, func(i int) error {
 		_, err := both[i%2].ClaimMail(t.Context(), at(0), at(60))
 		return err
-	}), authsvc.ErrNotFound)
-	oneWins(t, race(workers, func(i int) error { return both[i%2].UseOnce(t.Context(), "k", at(1)) }), authsvc.ErrConflict)
+	}), adapter.ErrNotFound)
+	oneWins(t, race(workers, func(i int) error { return both[i%2].UseOnce(t.Context(), "k", at(1)) }), adapter.ErrConflict)
 	nWin(t, race(workers, func(i int) error { return both[i%2].Revoke(t.Context(), revocation("k", i, i)) }), workers, nil)
 	list := log(t, b, 0, 10)
 	same(t, len(list), 1)

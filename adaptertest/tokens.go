@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func tokenTests() []test {
@@ -25,9 +25,9 @@ func tokenTests() []test {
 	}
 }
 
-func tokenEveryField(t *testing.T, a authsvc.Adapter) {
-	expired := authsvc.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
-	ok(t, a.PutToken(t.Context(), expired, authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
+func tokenEveryField(t *testing.T, a adapter.Adapter) {
+	expired := adapter.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
+	ok(t, a.PutToken(t.Context(), expired, adapter.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
 	got, err := a.TakeToken(t.Context(), expired.Identifier, expired.Token)
 	ok(t, err)
 	expired.Expires = expired.Expires.Truncate(time.Millisecond)
@@ -37,13 +37,13 @@ func tokenEveryField(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func tokenUnknown(t *testing.T, a authsvc.Adapter) {
+func tokenUnknown(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
 	for _, pair := range [][2]string{{"bob@example.com", "t1"}, {"ann@example.com", "t2"}, {"t1", "ann@example.com"}, {"", "t1"}, {"ann@example.com", ""}} {
 		_, err := a.TakeToken(t.Context(), pair[0], pair[1])
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 		_, err = a.GetToken(t.Context(), pair[0], pair[1])
-		is(t, err, authsvc.ErrNotFound)
+		is(t, err, adapter.ErrNotFound)
 	}
 	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the failed calls used up nothing
 	ok(t, err)
@@ -52,13 +52,13 @@ func tokenUnknown(t *testing.T, a authsvc.Adapter) {
 
 // tokenLook checks that GetToken returns the same token as TakeToken would, until it is
 // taken or void.
-func tokenLook(t *testing.T, a authsvc.Adapter) {
-	expired := authsvc.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
-	ok(t, a.PutToken(t.Context(), expired, authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
+func tokenLook(t *testing.T, a adapter.Adapter) {
+	expired := adapter.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
+	ok(t, a.PutToken(t.Context(), expired, adapter.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
 	ok(t, a.DeleteMail(t.Context(), "t1")) // sent
 	putLink(t, a, "ann@example.com", "t2")
 	putLink(t, a, "bob@example.com", "t3")
-	look := func(email, token string) (authsvc.VerificationToken, error) {
+	look := func(email, token string) (adapter.VerificationToken, error) {
 		return a.GetToken(t.Context(), email, token)
 	}
 	seen, err := look("ann@example.com", "t1")
@@ -71,39 +71,39 @@ func tokenLook(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, seen, taken)
 	_, err = look("ann@example.com", "t1")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = look("ann@example.com", "t2")
 	ok(t, err)
 	ok(t, a.VoidTokens(t.Context(), "ann@example.com"))
 	_, err = look("ann@example.com", "t2")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = look("bob@example.com", "t3")
 	ok(t, err)
 	same(t, queued(t, a), []string{"t3"})
 }
 
-func tokenUnique(t *testing.T, a authsvc.Adapter) {
+func tokenUnique(t *testing.T, a adapter.Adapter) {
 	putLink(t, a, "ann@example.com", "t1")
 	for _, email := range []string{"ann@example.com", "bob@example.com"} {
-		err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: email, Token: "t1", Expires: at(1)},
-			authsvc.Mail{ID: "other", Due: at(0), Expires: at(60)}, 10)
-		is(t, err, authsvc.ErrConflict)
+		err := a.PutToken(t.Context(), adapter.VerificationToken{Identifier: email, Token: "t1", Expires: at(1)},
+			adapter.Mail{ID: "other", Due: at(0), Expires: at(60)}, 10)
+		is(t, err, adapter.ErrConflict)
 	}
 	// If the mail's id is taken, the token is refused, too.
-	err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "bob@example.com", Token: "t2", Expires: at(1)},
-		authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10)
-	is(t, err, authsvc.ErrConflict)
+	err := a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "bob@example.com", Token: "t2", Expires: at(1)},
+		adapter.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10)
+	is(t, err, adapter.ErrConflict)
 	same(t, links(t, a, "bob@example.com", "t1", "t2"), 0)
 	same(t, queued(t, a), []string{"t1"})
 	same(t, links(t, a, "ann@example.com", "t1"), 1)
 	_ = putLink(t, a, "ann@example.com", "t3") // an address may have several tokens
 }
 
-func tokenExact(t *testing.T, a authsvc.Adapter) {
+func tokenExact(t *testing.T, a adapter.Adapter) {
 	var stored []string
 	for _, token := range lookalikes() {
-		err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(600)},
-			authsvc.Mail{ID: "mail of " + token, Due: at(0), Expires: at(600)}, 1000)
+		err := a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(600)},
+			adapter.Mail{ID: "mail of " + token, Due: at(0), Expires: at(600)}, 1000)
 		if !refusesText(t, a, err, func() error { _, err := a.TakeToken(t.Context(), "ann@example.com", token); return err }) {
 			stored = append(stored, token)
 		}
@@ -119,23 +119,23 @@ func tokenExact(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func tokenOnce(t *testing.T, a authsvc.Adapter) {
+func tokenOnce(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
 	_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
 	ok(t, err)
 	_, err = a.TakeToken(t.Context(), link.Identifier, link.Token)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 }
 
-func tokenRace(t *testing.T, a authsvc.Adapter) {
+func tokenRace(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
 	oneWins(t, race(100, func(int) error {
 		_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
 		return err
-	}), authsvc.ErrNotFound)
+	}), adapter.ErrNotFound)
 }
 
-func tokenVoid(t *testing.T, a authsvc.Adapter) {
+func tokenVoid(t *testing.T, a adapter.Adapter) {
 	ok(t, a.VoidTokens(t.Context(), "nobody@example.com"))
 	for _, token := range []string{"ann-1", "ann-2", "ann-3"} {
 		putLink(t, a, "ann@example.com", token)
@@ -156,13 +156,13 @@ func tokenVoid(t *testing.T, a authsvc.Adapter) {
 
 // tokenVoidRace checks that every token is finally taken or void, however the calls
 // overlap.
-func tokenVoidRace(t *testing.T, a authsvc.Adapter) {
+func tokenVoidRace(t *testing.T, a adapter.Adapter) {
 	for i := range workers {
 		putLink(t, a, "ann@example.com", numbered("t", i))
 	}
 	errs := race(workers, func(i int) error {
 		_, err := a.TakeToken(t.Context(), "ann@example.com", numbered("t", i))
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return err
 		}
 		return a.VoidTokens(t.Context(), "ann@example.com")
@@ -173,29 +173,29 @@ func tokenVoidRace(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func tokenFull(t *testing.T, a authsvc.Adapter) {
+func tokenFull(t *testing.T, a adapter.Adapter) {
 	put := func(token string, maxQueued int) error {
-		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
-			authsvc.Mail{ID: token, Due: at(0), Expires: at(60)}, maxQueued)
+		return a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			adapter.Mail{ID: token, Due: at(0), Expires: at(60)}, maxQueued)
 	}
-	is(t, put("none", 0), authsvc.ErrQueueFull)
+	is(t, put("none", 0), adapter.ErrQueueFull)
 	ok(t, put("t1", 2))
 	ok(t, put("t2", 2))
-	is(t, put("t3", 2), authsvc.ErrQueueFull)
+	is(t, put("t3", 2), adapter.ErrQueueFull)
 	same(t, links(t, a, "ann@example.com", "none", "t3"), 0)
 	ok(t, a.DeleteMail(t.Context(), "t1"))
 	ok(t, put("t3", 2))
 	same(t, links(t, a, "ann@example.com", "t1", "t2", "t3"), 3)
 }
 
-func tokenFullRace(t *testing.T, a authsvc.Adapter) {
+func tokenFullRace(t *testing.T, a adapter.Adapter) {
 	const room = 10
 	errs := race(workers, func(i int) error {
 		token := numbered("t", i)
-		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
-			authsvc.Mail{ID: token, Due: at(0), Expires: at(60)}, room)
+		return a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			adapter.Mail{ID: token, Due: at(0), Expires: at(60)}, room)
 	})
-	nWin(t, errs, room, authsvc.ErrQueueFull)
+	nWin(t, errs, room, adapter.ErrQueueFull)
 	same(t, len(queued(t, a)), room)
 	for i := range workers {
 		left := links(t, a, "ann@example.com", numbered("t", i))
@@ -205,10 +205,10 @@ func tokenFullRace(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func tokenPayload(t *testing.T, a authsvc.Adapter) {
+func tokenPayload(t *testing.T, a adapter.Adapter) {
 	put := func(token string, length int) error {
-		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
-			authsvc.Mail{ID: token, Payload: make([]byte, length), Due: at(0), Expires: at(60)}, 10)
+		return a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			adapter.Mail{ID: token, Payload: make([]byte, length), Due: at(0), Expires: at(60)}, 10)
 	}
 	ok(t, put("fits", 64<<10))
 	failed(t, put("not", 64<<10+1))

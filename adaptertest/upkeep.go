@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func upkeepTests() []test {
@@ -22,7 +22,7 @@ func upkeepTests() []test {
 	}
 }
 
-func metaFirst(t *testing.T, a authsvc.Adapter) {
+func metaFirst(t *testing.T, a adapter.Adapter) {
 	for _, step := range [][3]string{
 		{"k", "v", "v"}, {"k", "w", "v"}, {"K", "w", "w"}, {"k ", "", ""}, {"k ", "x", ""}, {"long", long("é"), long("é")},
 	} {
@@ -32,7 +32,7 @@ func metaFirst(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func metaReplace(t *testing.T, a authsvc.Adapter) {
+func metaReplace(t *testing.T, a adapter.Adapter) {
 	for _, value := range []string{"new", "other", ""} {
 		ok(t, a.SetMeta(t.Context(), "k", value))
 		got, err := a.PutMeta(t.Context(), "k", "late")
@@ -44,14 +44,14 @@ func metaReplace(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func metaUnknown(t *testing.T, a authsvc.Adapter) {
+func metaUnknown(t *testing.T, a adapter.Adapter) {
 	ok(t, a.SetMeta(t.Context(), "k", "v"))
-	if v, err := a.GetMeta(t.Context(), "K"); !errors.Is(err, authsvc.ErrNotFound) {
+	if v, err := a.GetMeta(t.Context(), "K"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("another key: %q, %v", v, err)
 	}
 }
 
-func metaRace(t *testing.T, a authsvc.Adapter) {
+func metaRace(t *testing.T, a adapter.Adapter) {
 	var mu sync.Mutex
 	got := map[string]bool{}
 	errs := race(workers, func(i int) error {
@@ -66,17 +66,17 @@ func metaRace(t *testing.T, a authsvc.Adapter) {
 }
 
 // sweepable stores one record of each kind, which ends at ends.
-func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
+func sweepable(t *testing.T, a adapter.Adapter, userID, name string, ends int) {
 	t.Helper()
 	s := session(name)
 	s.UserID, s.Expires = userID, at(ends)
 	_, err := a.CreateSession(t.Context(), s)
 	ok(t, err)
-	ok(t, a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: name, Expires: at(ends)},
-		authsvc.Mail{ID: name, Due: at(0), Expires: at(ends)}, 1000))
+	ok(t, a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: name, Expires: at(ends)},
+		adapter.Mail{ID: name, Due: at(0), Expires: at(ends)}, 1000))
 	ok(t, a.UseOnce(t.Context(), name, at(ends)))
 	ok(t, a.Revoke(t.Context(), revocation(name, 0, ends)))
-	_, _, err = a.Permit(t.Context(), at(ends-10), authsvc.Quota{Key: name, Interval: 10 * time.Second})
+	_, _, err = a.Permit(t.Context(), at(ends-10), adapter.Quota{Key: name, Interval: 10 * time.Second})
 	ok(t, err)
 	ok(t, a.Lease(t.Context(), name, "ann", at(ends-10), at(ends)))
 	cookie := cookieSession("cookie-"+name, userID)
@@ -89,7 +89,7 @@ func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 
 const kinds = 9 // kinds of records that sweepable stores
 
-func sweepKinds(t *testing.T, a authsvc.Adapter) {
+func sweepKinds(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
 	acc := account("ann")
 	acc.UserID = u.ID
@@ -106,8 +106,8 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	same(t, n, kinds)
 
 	_, _, err = a.GetSession(t.Context(), "token-old", "digest-old")
-	is(t, err, authsvc.ErrNotFound)
-	is(t, a.DelayMail(t.Context(), "old", at(0)), authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
+	is(t, a.DelayMail(t.Context(), "old", at(0)), adapter.ErrNotFound)
 	same(t, links(t, a, "ann@example.com", "old"), 0)
 	ok(t, a.UseOnce(t.Context(), "old", at(1000)))
 	same(t, revoked(t, a), []string{"just", "new"})
@@ -132,15 +132,15 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 		ok(t, err)
 		ok(t, a.DelayMail(t.Context(), name, at(0)))
 		same(t, links(t, a, "ann@example.com", name), 1)
-		is(t, a.UseOnce(t.Context(), name, at(1000)), authsvc.ErrConflict)
-		is(t, a.Lease(t.Context(), name, "bob", at(0), at(60)), authsvc.ErrConflict)
-		_, wait, err := a.Permit(t.Context(), at(0), authsvc.Quota{Key: name, Interval: time.Second})
+		is(t, a.UseOnce(t.Context(), name, at(1000)), adapter.ErrConflict)
+		is(t, a.Lease(t.Context(), name, "bob", at(0), at(60)), adapter.ErrConflict)
+		_, wait, err := a.Permit(t.Context(), at(0), adapter.Quota{Key: name, Interval: time.Second})
 		ok(t, err)
 		same(t, wait > 0, true)
 	}
 	list, err := a.ListAccounts(t.Context(), u.ID)
 	ok(t, err)
-	same(t, list, []authsvc.Account{acc})
+	same(t, list, []adapter.Account{acc})
 
 	s := session("old") // the swept records leave nothing behind
 	s.UserID = u.ID
@@ -148,7 +148,7 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 }
 
-func sweepLimit(t *testing.T, a authsvc.Adapter) {
+func sweepLimit(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
 	for i := range 3 {
 		sweepable(t, a, u.ID, numbered("old", i), 0)
@@ -168,6 +168,6 @@ func sweepLimit(t *testing.T, a authsvc.Adapter) {
 	same(t, total, 3*kinds)
 }
 
-func ping(t *testing.T, a authsvc.Adapter) {
+func ping(t *testing.T, a adapter.Adapter) {
 	ok(t, a.Ping(t.Context()))
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 func userTests() []test {
@@ -23,9 +23,9 @@ func userTests() []test {
 	}
 }
 
-func userEveryField(t *testing.T, a authsvc.Adapter) {
+func userEveryField(t *testing.T, a adapter.Adapter) {
 	fraction := time.Date(2038, 1, 19, 3, 14, 8, 987_654_321, time.FixedZone("east", 5*3600+1800))
-	for name, u := range map[string]authsvc.User{
+	for name, u := range map[string]adapter.User{
 		"all":    {ID: "u1", Name: "Zoë 🦊 O'Neil", Email: "zoe@example.com", EmailVerified: at(0), Image: "https://example.com/a?b=c&d=é"},
 		"none":   {ID: "u2"},
 		"time":   {ID: "u3", EmailVerified: fraction},
@@ -52,43 +52,43 @@ func userEveryField(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func userUnknown(t *testing.T, a authsvc.Adapter) {
+func userUnknown(t *testing.T, a adapter.Adapter) {
 	newUser(t, a, "somebody")
-	_, err := a.CreateUser(t.Context(), authsvc.User{ID: "without"})
+	_, err := a.CreateUser(t.Context(), adapter.User{ID: "without"})
 	ok(t, err)
 	_, err = a.GetUser(t.Context(), "nobody")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = a.GetUserByEmail(t.Context(), "nobody@example.com")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = a.GetUserByEmail(t.Context(), "") // does not find the user without an address
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = a.GetUserByAccount(t.Context(), "github", "nobody")
-	is(t, err, authsvc.ErrNotFound)
-	_, err = a.UpdateUser(t.Context(), "nobody", authsvc.UserUpdate{Name: ptr("x")})
-	is(t, err, authsvc.ErrNotFound)
-	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
+	_, err = a.UpdateUser(t.Context(), "nobody", adapter.UserUpdate{Name: ptr("x")})
+	is(t, err, adapter.ErrNotFound)
+	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), adapter.ErrNotFound)
 	list, err := a.ListAccounts(t.Context(), "nobody")
 	ok(t, err)
 	same(t, len(list), 0)
 }
 
-func userEmailUnique(t *testing.T, a authsvc.Adapter) {
+func userEmailUnique(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
-	_, err := a.CreateUser(t.Context(), authsvc.User{ID: "other", Email: u.Email})
-	is(t, err, authsvc.ErrConflict)
+	_, err := a.CreateUser(t.Context(), adapter.User{ID: "other", Email: u.Email})
+	is(t, err, adapter.ErrConflict)
 	_, err = a.GetUser(t.Context(), "other")
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	for i := range 3 {
-		_, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("without", i)})
+		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("without", i)})
 		ok(t, err)
 	}
 	ok(t, a.DeleteUser(t.Context(), u.ID, about(u.ID)))
 	newUser(t, a, "ann") // the address is free again
 }
 
-func userEmailExact(t *testing.T, a authsvc.Adapter) {
+func userEmailExact(t *testing.T, a adapter.Adapter) {
 	for i, email := range lookalikes() {
-		u, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("user", i), Email: email})
+		u, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: email})
 		if refusesEmail(t, a, email, err) {
 			continue
 		}
@@ -104,22 +104,22 @@ func lookalikes() []string {
 		"İ", "i", "1", "01", "1.0"}
 }
 
-func userUpdate(t *testing.T, a authsvc.Adapter) {
-	want, err := a.CreateUser(t.Context(), authsvc.User{ID: "u", Name: "n", Email: "e@example.com", EmailVerified: at(0), Image: "i"})
+func userUpdate(t *testing.T, a adapter.Adapter) {
+	want, err := a.CreateUser(t.Context(), adapter.User{ID: "u", Name: "n", Email: "e@example.com", EmailVerified: at(0), Image: "i"})
 	ok(t, err)
 	bystander := newUser(t, a, "bystander")
 	for _, step := range []struct {
-		change authsvc.UserUpdate
-		expect func(*authsvc.User)
+		change adapter.UserUpdate
+		expect func(*adapter.User)
 	}{
-		{authsvc.UserUpdate{}, func(*authsvc.User) {}},
-		{authsvc.UserUpdate{Name: ptr("new")}, func(u *authsvc.User) { u.Name = "new" }},
-		{authsvc.UserUpdate{EmailVerified: ptr(at(7).Add(999 * time.Microsecond))}, func(u *authsvc.User) { u.EmailVerified = at(7) }},
-		{authsvc.UserUpdate{Image: ptr("other")}, func(u *authsvc.User) { u.Image = "other" }},
-		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(u *authsvc.User) { u.Email = "f@example.com" }},
-		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(*authsvc.User) {}}, // its own address does not conflict
-		{authsvc.UserUpdate{EmailVerified: &time.Time{}}, func(u *authsvc.User) { u.EmailVerified = time.Time{} }},
-		{authsvc.UserUpdate{Name: ptr(""), Email: ptr(""), Image: ptr("")}, func(u *authsvc.User) { *u = authsvc.User{ID: u.ID} }},
+		{adapter.UserUpdate{}, func(*adapter.User) {}},
+		{adapter.UserUpdate{Name: ptr("new")}, func(u *adapter.User) { u.Name = "new" }},
+		{adapter.UserUpdate{EmailVerified: ptr(at(7).Add(999 * time.Microsecond))}, func(u *adapter.User) { u.EmailVerified = at(7) }},
+		{adapter.UserUpdate{Image: ptr("other")}, func(u *adapter.User) { u.Image = "other" }},
+		{adapter.UserUpdate{Email: ptr("f@example.com")}, func(u *adapter.User) { u.Email = "f@example.com" }},
+		{adapter.UserUpdate{Email: ptr("f@example.com")}, func(*adapter.User) {}}, // its own address does not conflict
+		{adapter.UserUpdate{EmailVerified: &time.Time{}}, func(u *adapter.User) { u.EmailVerified = time.Time{} }},
+		{adapter.UserUpdate{Name: ptr(""), Email: ptr(""), Image: ptr("")}, func(u *adapter.User) { *u = adapter.User{ID: u.ID} }},
 	} {
 		step.expect(&want)
 		got, err := a.UpdateUser(t.Context(), want.ID, step.change)
@@ -130,7 +130,7 @@ func userUpdate(t *testing.T, a authsvc.Adapter) {
 		same(t, got, want)
 	}
 	_, err = a.GetUserByEmail(t.Context(), "f@example.com") // no longer its address
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	got, err := a.GetUser(t.Context(), bystander.ID)
 	ok(t, err)
 	same(t, got, bystander)
@@ -138,34 +138,34 @@ func userUpdate(t *testing.T, a authsvc.Adapter) {
 
 // userUpdateWas checks that a change with Was is made only while the user still matches
 // it.
-func userUpdateWas(t *testing.T, a authsvc.Adapter) {
+func userUpdateWas(t *testing.T, a adapter.Adapter) {
 	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
-	update := func(was authsvc.User, email string) error {
-		_, err := a.UpdateUser(t.Context(), was.ID, authsvc.UserUpdate{Email: &email, EmailVerified: ptr(at(9)), Was: &was})
+	update := func(was adapter.User, email string) error {
+		_, err := a.UpdateUser(t.Context(), was.ID, adapter.UserUpdate{Email: &email, EmailVerified: ptr(at(9)), Was: &was})
 		return err
 	}
-	is(t, update(authsvc.User{ID: "nobody"}, "new@example.com"), authsvc.ErrNotFound)
-	for _, odd := range []func(*authsvc.User){
-		func(u *authsvc.User) { u.Epoch++ },
-		func(u *authsvc.User) { u.Email = "else@example.com" },
-		func(u *authsvc.User) { u.Email = "" },
-		func(u *authsvc.User) { u.EmailVerified = at(3) },
+	is(t, update(adapter.User{ID: "nobody"}, "new@example.com"), adapter.ErrNotFound)
+	for _, odd := range []func(*adapter.User){
+		func(u *adapter.User) { u.Epoch++ },
+		func(u *adapter.User) { u.Email = "else@example.com" },
+		func(u *adapter.User) { u.Email = "" },
+		func(u *adapter.User) { u.EmailVerified = at(3) },
 	} {
 		was := ann
 		odd(&was)
-		is(t, update(was, "new@example.com"), authsvc.ErrStale)
+		is(t, update(was, "new@example.com"), adapter.ErrStale)
 	}
-	is(t, update(ann, bob.Email), authsvc.ErrConflict)
+	is(t, update(ann, bob.Email), adapter.ErrConflict)
 	got, err := a.GetUser(t.Context(), ann.ID)
 	ok(t, err)
 	same(t, got, ann)
 	ok(t, update(ann, "new@example.com"))
-	is(t, update(ann, "newer@example.com"), authsvc.ErrStale)
+	is(t, update(ann, "newer@example.com"), adapter.ErrStale)
 	r := about(ann.ID)
 	_, err = a.EndSessions(t.Context(), ann.ID, r)
 	ok(t, err)
 	ann.Email, ann.EmailVerified = "new@example.com", at(9)
-	is(t, update(ann, "newer@example.com"), authsvc.ErrStale)
+	is(t, update(ann, "newer@example.com"), adapter.ErrStale)
 	ann.Epoch = r.Seq
 	ok(t, update(ann, ""))
 	ann.Email = ""
@@ -174,22 +174,22 @@ func userUpdateWas(t *testing.T, a authsvc.Adapter) {
 
 // userUpdateRace checks that exactly one of several changes based on the same user, and
 // a first proof of the address, is made.
-func userUpdateRace(t *testing.T, a authsvc.Adapter) {
+func userUpdateRace(t *testing.T, a adapter.Adapter) {
 	ann := newUser(t, a, "ann")
 	oneWins(t, race(workers, func(i int) error {
 		if i == 0 {
-			_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.ID, Email: ann.Email, Epoch: ann.Epoch, At: at(5), Revoke: about(ann.ID)})
+			_, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.ID, Email: ann.Email, Epoch: ann.Epoch, At: at(5), Revoke: about(ann.ID)})
 			return err
 		}
-		_, err := a.UpdateUser(t.Context(), ann.ID, authsvc.UserUpdate{Email: ptr(numbered("new", i)), EmailVerified: ptr(at(i)), Was: &ann})
+		_, err := a.UpdateUser(t.Context(), ann.ID, adapter.UserUpdate{Email: ptr(numbered("new", i)), EmailVerified: ptr(at(i)), Was: &ann})
 		return err
-	}), authsvc.ErrStale)
+	}), adapter.ErrStale)
 }
 
-func userUpdateConflict(t *testing.T, a authsvc.Adapter) {
+func userUpdateConflict(t *testing.T, a adapter.Adapter) {
 	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
-	_, err := a.UpdateUser(t.Context(), bob.ID, authsvc.UserUpdate{Email: &ann.Email, Name: ptr("Ann")})
-	is(t, err, authsvc.ErrConflict)
+	_, err := a.UpdateUser(t.Context(), bob.ID, adapter.UserUpdate{Email: &ann.Email, Name: ptr("Ann")})
+	is(t, err, adapter.ErrConflict)
 	got, err := a.GetUser(t.Context(), bob.ID)
 	ok(t, err)
 	same(t, got, bob)
@@ -198,18 +198,18 @@ func userUpdateConflict(t *testing.T, a authsvc.Adapter) {
 	same(t, got, ann)
 }
 
-func userDelete(t *testing.T, a authsvc.Adapter) {
+func userDelete(t *testing.T, a adapter.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	link := authsvc.VerificationToken{Identifier: ann.user.Email, Token: "link", Expires: at(60)}
-	ok(t, a.PutToken(t.Context(), link, authsvc.Mail{ID: "link", Payload: []byte("p"), Due: at(0), Expires: at(60)}, 10))
+	link := adapter.VerificationToken{Identifier: ann.user.Email, Token: "link", Expires: at(60)}
+	ok(t, a.PutToken(t.Context(), link, adapter.Mail{ID: "link", Payload: []byte("p"), Due: at(0), Expires: at(60)}, 10))
 	ok(t, a.DeleteUser(t.Context(), ann.user.ID, about(ann.user.ID)))
 
 	_, err := a.GetUser(t.Context(), ann.user.ID)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, err = a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, err, adapter.ErrNotFound)
 	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the link belongs to the address
 	ok(t, err)
 	same(t, got, link)
@@ -217,25 +217,25 @@ func userDelete(t *testing.T, a authsvc.Adapter) {
 	checkUnchanged(t, a, signUp(t, a, "ann")) // nothing left conflicts
 }
 
-func userCreateRace(t *testing.T, a authsvc.Adapter) {
+func userCreateRace(t *testing.T, a adapter.Adapter) {
 	errs := race(workers, func(i int) error {
-		_, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("user", i), Email: "one@example.com"})
+		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: "one@example.com"})
 		return err
 	})
-	oneWins(t, errs, authsvc.ErrConflict)
+	oneWins(t, errs, adapter.ErrConflict)
 }
 
-func userList(t *testing.T, a authsvc.Adapter) {
+func userList(t *testing.T, a adapter.Adapter) {
 	list, err := a.ListUsers(t.Context(), "", 10)
 	ok(t, err)
 	same(t, len(list), 0)
-	want := map[string]authsvc.User{}
+	want := map[string]adapter.User{}
 	for i := range 7 {
 		u := newUser(t, a, numbered("u", i))
 		want[u.ID] = u
 	}
 	for _, limit := range []int{3, 7, 8} {
-		got := map[string]authsvc.User{}
+		got := map[string]adapter.User{}
 		after := ""
 		for {
 			page, err := a.ListUsers(t.Context(), after, limit)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/authtest"
 	"authsvc/engine"
@@ -202,7 +203,7 @@ func TestExtra(t *testing.T) {
 			t.Errorf("an unknown column: %q", said)
 		}
 	}
-	for name, store := range map[string]authsvc.Adapter{"no store": nil, "another store": struct{ authsvc.Adapter }{memory.New("role")}} {
+	for name, store := range map[string]adapter.Adapter{"no store": nil, "another store": struct{ adapter.Adapter }{memory.New("role")}} {
 		s := authtest.New(t, func(c *authsvc.Config) { c.Adapter = store })
 		if said := failure(t, func(t testing.TB) { s.Client(t, authsvc.User{ID: "7", Extra: map[string]any{"role": "admin"}}) }); !strings.Contains(said, "cannot set Extra (role)") {
 			t.Errorf("%s: %q", name, said)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/seal"
 )
@@ -48,15 +49,15 @@ func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string,
 
 // account finds the user or, if there is an ID, stores it, and links the account. It
 // returns the user as stored, or as it will be.
-func (s *Service) account(ctx context.Context, store authsvc.Adapter, user authsvc.User, sub string) (authsvc.User, error) {
+func (s *Service) account(ctx context.Context, store adapter.Adapter, user authsvc.User, sub string) (authsvc.User, error) {
 	stored, err := store.GetUserByAccount(ctx, ProviderID, sub)
-	if err == nil || !errors.Is(err, authsvc.ErrNotFound) {
+	if err == nil || !errors.Is(err, adapter.ErrNotFound) {
 		return stored, err
 	}
 	switch {
 	case user.ID != "":
 		stored, err = store.GetUser(ctx, user.ID)
-		if errors.Is(err, authsvc.ErrNotFound) {
+		if errors.Is(err, adapter.ErrNotFound) {
 			stored, err = store.CreateUser(ctx, user)
 		}
 	case user.Email != "":
@@ -64,7 +65,7 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 	default:
 		return user, nil
 	}
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return user, nil // the engine creates the user
 	}
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 		account.Type = "oidc"
 	}
 	_, err = store.LinkAccount(ctx, account, stored.Epoch)
-	if errors.Is(err, authsvc.ErrConflict) {
+	if errors.Is(err, adapter.ErrConflict) {
 		err = nil // a concurrent test linked it first
 	}
 	return stored, err
@@ -83,7 +84,7 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 
 // An extraStore is a store that keeps User.Extra itself, as package memory does.
 type extraStore interface {
-	authsvc.UserColumns
+	adapter.UserColumns
 	SetExtra(ctx context.Context, userID string, extra map[string]any) error
 }
 
@@ -108,7 +109,7 @@ func (s *Service) setExtra(ctx context.Context, user authsvc.User, given map[str
 	}
 	maps.Copy(all, given)
 	err := store.SetExtra(ctx, user.ID, all)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return errors.New("a user with Extra needs an ID, because the engine stores a user without one only at the sign-in")
 	}
 	return err

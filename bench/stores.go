@@ -18,6 +18,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/redis"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/scale"
@@ -205,7 +206,7 @@ func fillRedis(ctx context.Context, s *store) error {
 		}
 		for k := range s.population.Sessions {
 			digest := seal.Digest(s.population.Cookie(i*s.population.Sessions + k))
-			if _, err := r.CreateSession(ctx, authsvc.SessionRecord{
+			if _, err := r.CreateSession(ctx, adapter.SessionRecord{
 				ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: u.ID,
 				Began: s.population.Now, Expires: s.population.Now.Add(30 * 24 * time.Hour), Provider: "provider0",
 			}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/chromium"
 )
 
@@ -84,7 +85,7 @@ func accountStates() []state {
 				if err != nil {
 					s.t.Fatal(err)
 				}
-				if err := s.store.SetPerson(s.t.Context(), u.ID, authsvc.PersonUpdate{DeleteAfter: new(time.Date(2099, 12, 24, 18, 0, 0, 0, time.UTC))}, nil); err != nil {
+				if err := s.store.SetPerson(s.t.Context(), u.ID, adapter.PersonUpdate{DeleteAfter: new(time.Date(2099, 12, 24, 18, 0, 0, 0, time.UTC))}, nil); err != nil {
 					s.t.Fatal(err)
 				}
 				b.Open(s.base + "/account")
@@ -202,7 +203,7 @@ func fillAccount(s *site) string {
 		s.t.Fatal(err)
 	}
 	name := string([]rune("👩‍🔬 💫 " + strings.Repeat("לאבלייס", 5) + " آدا " + strings.Repeat("Countess", 9))[:100])
-	if _, err := s.store.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Name: &name}); err != nil {
+	if _, err := s.store.UpdateUser(ctx, u.ID, adapter.UserUpdate{Name: &name}); err != nil {
 		s.t.Fatal(err)
 	}
 	for i := range 49 {
@@ -212,8 +213,8 @@ func fillAccount(s *site) string {
 	}
 	for i := range 99 {
 		began := now.Add(-time.Duration(i) * time.Hour)
-		if _, err := s.store.CreateSession(ctx, authsvc.SessionRecord{ID: fmt.Sprint("session-", i), SessionToken: fmt.Sprint("token-", i), Digest: fmt.Sprint("digest-", i), UserID: u.ID, Epoch: epoch,
-			Expires: now.Add(24 * time.Hour), Began: began, Provider: "op", SessionOrigin: authsvc.SessionOrigin{Network: "2001:db8:1234::/48",
+		if _, err := s.store.CreateSession(ctx, adapter.SessionRecord{ID: fmt.Sprint("session-", i), SessionToken: fmt.Sprint("token-", i), Digest: fmt.Sprint("digest-", i), UserID: u.ID, Epoch: epoch,
+			Expires: now.Add(24 * time.Hour), Began: began, Provider: "op", SessionOrigin: adapter.SessionOrigin{Network: "2001:db8:1234::/48",
 				Agent: "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36"}}); err != nil {
 			s.t.Fatal(err)
 		}

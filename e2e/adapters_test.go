@@ -15,25 +15,26 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
-// shared is the part of [authsvc.Adapter] that Auth.js adapters also have. Where a
+// shared is the part of [adapter.Adapter] that Auth.js adapters also have. Where a
 // record is absent, they return null, which becomes ErrNotFound here.
 type shared interface {
 	CreateUser(context.Context, authsvc.User) (authsvc.User, error)
 	GetUser(ctx context.Context, id string) (authsvc.User, error)
 	GetUserByEmail(ctx context.Context, email string) (authsvc.User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error)
-	UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error)
-	DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error
+	UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (authsvc.User, error)
+	DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error
 	LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error)
-	UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error
-	CreateSession(context.Context, authsvc.SessionRecord) (authsvc.SessionRecord, error)
-	GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error)
-	UpdateSession(context.Context, authsvc.SessionRecord) error
-	DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error)
-	PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error
-	TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error)
+	UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *adapter.Revocation) error
+	CreateSession(context.Context, adapter.SessionRecord) (adapter.SessionRecord, error)
+	GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error)
+	UpdateSession(context.Context, adapter.SessionRecord) error
+	DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error)
+	PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error
+	TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error)
 }
 
 // A theirs is an Auth.js adapter in its own Node process.
@@ -103,7 +104,7 @@ func (a *theirs) call(answer any, op string, args ...any) error {
 	case answer == nil:
 		return nil
 	case string(result.Value) == "null":
-		return fmt.Errorf("%s: %w", op, authsvc.ErrNotFound)
+		return fmt.Errorf("%s: %w", op, adapter.ErrNotFound)
 	}
 	return json.Unmarshal(result.Value, answer)
 }
@@ -180,7 +181,7 @@ func (a *theirs) GetUserByAccount(_ context.Context, provider, id string) (auths
 	return a.user("getUserByAccount", identity(provider, id))
 }
 
-func (a *theirs) UpdateUser(_ context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+func (a *theirs) UpdateUser(_ context.Context, id string, change adapter.UserUpdate) (authsvc.User, error) {
 	fields := map[string]any{"id": id}
 	for name, value := range map[string]*string{"name": change.Name, "email": change.Email, "image": change.Image} {
 		if value != nil {
@@ -193,7 +194,7 @@ func (a *theirs) UpdateUser(_ context.Context, id string, change authsvc.UserUpd
 	return a.user("updateUser", fields)
 }
 
-func (a *theirs) DeleteUser(_ context.Context, id string, _ *authsvc.Revocation) error {
+func (a *theirs) DeleteUser(_ context.Context, id string, _ *adapter.Revocation) error {
 	return a.call(nil, "deleteUser", id)
 }
 
@@ -207,15 +208,15 @@ func (a *theirs) LinkAccount(_ context.Context, c authsvc.Account, _ int64) (aut
 	return c, a.call(nil, "linkAccount", fields)
 }
 
-func (a *theirs) UnlinkAccount(_ context.Context, provider, id string, _ int64, _ *authsvc.Revocation) error {
+func (a *theirs) UnlinkAccount(_ context.Context, provider, id string, _ int64, _ *adapter.Revocation) error {
 	return a.call(nil, "unlinkAccount", identity(provider, id))
 }
 
-func (a *theirs) CreateSession(_ context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+func (a *theirs) CreateSession(_ context.Context, s adapter.SessionRecord) (adapter.SessionRecord, error) {
 	return s, a.call(nil, "createSession", map[string]any{"sessionToken": s.SessionToken, "userId": s.UserID, "expires": date(s.Expires)})
 }
 
-func (a *theirs) GetSession(_ context.Context, token, _ string) (authsvc.SessionRecord, authsvc.User, error) {
+func (a *theirs) GetSession(_ context.Context, token, _ string) (adapter.SessionRecord, authsvc.User, error) {
 	var got struct {
 		Session struct {
 			SessionToken, UserID word
@@ -224,37 +225,37 @@ func (a *theirs) GetSession(_ context.Context, token, _ string) (authsvc.Session
 		User jsUser
 	}
 	if err := a.call(&got, "getSessionAndUser", token); err != nil {
-		return authsvc.SessionRecord{}, authsvc.User{}, err
+		return adapter.SessionRecord{}, authsvc.User{}, err
 	}
 	s := got.Session
-	return authsvc.SessionRecord{SessionToken: string(s.SessionToken), UserID: string(s.UserID), Expires: s.Expires.UTC()}, got.User.user(), nil
+	return adapter.SessionRecord{SessionToken: string(s.SessionToken), UserID: string(s.UserID), Expires: s.Expires.UTC()}, got.User.user(), nil
 }
 
-func (a *theirs) UpdateSession(_ context.Context, s authsvc.SessionRecord) error {
+func (a *theirs) UpdateSession(_ context.Context, s adapter.SessionRecord) error {
 	return a.call(nil, "updateSession", map[string]any{"sessionToken": s.SessionToken, "expires": date(s.Expires)})
 }
 
-func (a *theirs) DeleteSession(_ context.Context, token string) (authsvc.SessionRecord, error) {
-	return authsvc.SessionRecord{}, a.call(nil, "deleteSession", token)
+func (a *theirs) DeleteSession(_ context.Context, token string) (adapter.SessionRecord, error) {
+	return adapter.SessionRecord{}, a.call(nil, "deleteSession", token)
 }
 
-func (a *theirs) PutToken(_ context.Context, v authsvc.VerificationToken, _ authsvc.Mail, _ int) error {
+func (a *theirs) PutToken(_ context.Context, v adapter.VerificationToken, _ adapter.Mail, _ int) error {
 	return a.call(nil, "createVerificationToken", map[string]any{"identifier": v.Identifier, "token": v.Token, "expires": date(v.Expires)})
 }
 
-func (a *theirs) TakeToken(_ context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+func (a *theirs) TakeToken(_ context.Context, identifier, token string) (adapter.VerificationToken, error) {
 	var v struct {
 		Identifier, Token string
 		Expires           time.Time
 	}
 	err := a.call(&v, "useVerificationToken", map[string]any{"identifier": identifier, "token": token})
-	return authsvc.VerificationToken{Identifier: v.Identifier, Token: v.Token, Expires: v.Expires.UTC()}, err
+	return adapter.VerificationToken{Identifier: v.Identifier, Token: v.Token, Expires: v.Expires.UTC()}, err
 }
 
 // absent fails on any error except ErrNotFound.
 func absent(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, authsvc.ErrNotFound) {
+	if !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("%s is still there, or: %v", what, err)
 	}
 }

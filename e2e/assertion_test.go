@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -177,7 +178,7 @@ func TestAssertionExamples(t *testing.T) {
 	}
 	origins, programs := map[string]string{}, map[string]string{}
 	store := memory.New()
-	config := func(s authsvc.Adapter) authsvc.Config {
+	config := func(s adapter.Adapter) authsvc.Config {
 		c := authsvc.Config{URL: origin, Secrets: []string{secretA}, Adapter: s, Session: authsvc.SessionOptions{Strategy: "jwt"}, Logger: slog.New(slog.DiscardHandler),
 			Providers:      []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}},
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -193,7 +194,7 @@ func TestAssertionExamples(t *testing.T) {
 		origins[language] = listenFor(t, guarded)
 		programs[language] = startAsserting(t, language, origin+"/api/auth", origins[language])
 	}
-	serve := func(s authsvc.Adapter) {
+	serve := func(s adapter.Adapter) {
 		service, err := engine.New(config(s))
 		if err != nil {
 			t.Fatal(err)

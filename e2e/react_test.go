@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/npm"
 )
@@ -76,7 +77,7 @@ func takeNames(s *site, c *authsvc.Config) {
 	}
 	c.Callbacks.Session = func(ctx context.Context, p authsvc.SessionParams) (map[string]any, error) {
 		if v := name(p.Data); p.Trigger == "update" && v != "" {
-			if _, err := s.store.UpdateUser(ctx, p.User.ID, authsvc.UserUpdate{Name: &v}); err != nil {
+			if _, err := s.store.UpdateUser(ctx, p.User.ID, adapter.UserUpdate{Name: &v}); err != nil {
 				return nil, err
 			}
 			p.Session["user"].(map[string]any)["name"] = v

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestRowsOfEither writes every record with one side and reads it with the other, in
@@ -81,7 +82,7 @@ func (r relay) users() authsvc.User {
 		name     string
 		proved   time.Time
 	}{{r.writer, r.reader, "Ada King", moment(7)}, {r.reader, r.writer, "Ada Lovelace", moment(8)}} {
-		change := authsvc.UserUpdate{Name: &step.name, EmailVerified: &step.proved}
+		change := adapter.UserUpdate{Name: &step.name, EmailVerified: &step.proved}
 		u.Name, u.EmailVerified = step.name, step.proved
 		got, err = step.to.UpdateUser(r.Context(), u.ID, change)
 		same(r, "changed user", u, got, err)
@@ -122,13 +123,13 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 }
 
 // common returns the fields of a session that both sides have.
-func common(s authsvc.SessionRecord) authsvc.SessionRecord {
-	return authsvc.SessionRecord{SessionToken: s.SessionToken, UserID: s.UserID, Expires: s.Expires}
+func common(s adapter.SessionRecord) adapter.SessionRecord {
+	return adapter.SessionRecord{SessionToken: s.SessionToken, UserID: s.UserID, Expires: s.Expires}
 }
 
 // about returns a revocation that covers no session of the test.
-func about(u authsvc.User) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: "account:" + u.ID, UserID: u.ID, NotBefore: moment(1), Expires: moment(12)}
+func about(u authsvc.User) *adapter.Revocation {
+	return &adapter.Revocation{Key: "account:" + u.ID, UserID: u.ID, NotBefore: moment(1), Expires: moment(12)}
 }
 
 // epoch returns the epoch of a user after revocations by our store. Auth.js adapters
@@ -142,7 +143,7 @@ func (r relay) epoch(u authsvc.User, ours store) int64 {
 
 func (r relay) sessions(u authsvc.User, ours store) {
 	r.Helper()
-	s := authsvc.SessionRecord{SessionToken: "token-" + r.word, Digest: "digest-" + r.word, UserID: u.ID, Expires: moment(2), ID: proposed("session" + r.word), Epoch: r.epoch(u, ours)}
+	s := adapter.SessionRecord{SessionToken: "token-" + r.word, Digest: "digest-" + r.word, UserID: u.ID, Expires: moment(2), ID: proposed("session" + r.word), Epoch: r.epoch(u, ours)}
 	read := func(from shared) {
 		r.Helper()
 		got, owner, err := from.GetSession(r.Context(), s.SessionToken, s.Digest)
@@ -165,8 +166,8 @@ func (r relay) sessions(u authsvc.User, ours store) {
 
 func (r relay) tokens() {
 	r.Helper()
-	v := authsvc.VerificationToken{Identifier: r.word + "@app.test", Token: "hash-" + r.word, Expires: moment(3)}
-	r.done("store a token", r.writer.PutToken(r.Context(), v, authsvc.Mail{ID: v.Token, Due: v.Expires, Expires: v.Expires}, 1000))
+	v := adapter.VerificationToken{Identifier: r.word + "@app.test", Token: "hash-" + r.word, Expires: moment(3)}
+	r.done("store a token", r.writer.PutToken(r.Context(), v, adapter.Mail{ID: v.Token, Due: v.Expires, Expires: v.Expires}, 1000))
 	got, err := r.reader.TakeToken(r.Context(), v.Identifier, v.Token)
 	same(r, "token", v, got, err)
 	_, err = r.writer.TakeToken(r.Context(), v.Identifier, v.Token)
@@ -176,7 +177,7 @@ func (r relay) tokens() {
 // deletion checks that deleting a user also deletes its account and session.
 func (r relay) deletion(u authsvc.User, ours store) {
 	r.Helper()
-	_, err := r.reader.CreateSession(r.Context(), authsvc.SessionRecord{ID: proposed("last" + r.word),
+	_, err := r.reader.CreateSession(r.Context(), adapter.SessionRecord{ID: proposed("last" + r.word),
 		SessionToken: "last-" + r.word, Digest: "last-" + r.word, UserID: u.ID, Expires: moment(4), Epoch: r.epoch(u, ours)})
 	r.done("create a session", err)
 	r.done("delete the user", r.writer.DeleteUser(r.Context(), u.ID, about(u)))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -33,7 +34,7 @@ type site struct {
 	auth   *engine.Service
 	op     *idp.Server
 	mail   *mailbox.Server
-	store  authsvc.Adapter
+	store  adapter.Adapter
 	mux    *http.ServeMux // pages of the application
 	inner  string         // address for servers, set by backedSite
 	logs   *logbuffer.Buffer

@@ -15,7 +15,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
@@ -219,7 +219,7 @@ func (p pairing) make(t *testing.T) place {
 
 // A store has the methods common to the three SQL stores.
 type store interface {
-	authsvc.Adapter
+	adapter.Adapter
 	Status(context.Context) (stores.Status, error)
 	Migrate(context.Context, stores.Direction) error
 	Close() error

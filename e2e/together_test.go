@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
@@ -38,7 +39,7 @@ func TestTogether(t *testing.T) {
 
 // together returns a visitor of an engine on the shared store, and the mails that it
 // sends.
-func (d dialect) together(t *testing.T, s authsvc.Adapter) (*visitor, chan authsvc.Message) {
+func (d dialect) together(t *testing.T, s adapter.Adapter) (*visitor, chan authsvc.Message) {
 	t.Helper()
 	sent := make(chan authsvc.Message, 4)
 	service, err := engine.New(authsvc.Config{

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -73,14 +74,14 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 		rq.rememberTyped(typedName, name)
 		return rq.refuseOwn("/account", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
-	u, err := ac.Adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
+	u, err := ac.Adapter.UpdateUser(rq.ctx, s.UserID, adapter.UserUpdate{Name: &name})
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)
 	}
-	ac.retellSession(rq, authsvc.UserUpdate{Name: &name})
+	ac.retellSession(rq, adapter.UserUpdate{Name: &name})
 	rq.note(authsvc.AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
 	if ac.Events.UpdateUser != nil {
 		ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
@@ -89,7 +90,7 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 }
 
 // retellSession copies a change of the user into the current session.
-func (ac *accountRoom) retellSession(rq *request, change authsvc.UserUpdate) {
+func (ac *accountRoom) retellSession(rq *request, change adapter.UserUpdate) {
 	renewed, err := ac.keeper.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
 		err = errSessionTooLarge
@@ -127,7 +128,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	by := unlinkOptions{reason: "by the person", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
 	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // another tab removed it meanwhile
+	case errors.Is(err, adapter.ErrNotFound): // another tab removed it meanwhile
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case errors.Is(err, authsvc.ErrLastAccount):
 		return rq.refuseOwn("/account", authsvc.CodeLastMethod, http.StatusConflict)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/emailaddr"
 	"authsvc/internal/text/pages"
@@ -65,7 +66,7 @@ func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 	}
 	if c != nil {
 		u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return rq.storeUnavailable(err)
 		}
 		v.On = u.DeleteAfter
@@ -94,7 +95,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	}
 	u, gone, err := ac.scheduleDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)

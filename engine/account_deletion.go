@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 )
@@ -85,7 +86,7 @@ func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u au
 	if anew = u.DeleteAfter.IsZero(); anew {
 		u.DeleteAfter = ac.fleet.Now().Add(ac.grace).UTC().Truncate(time.Millisecond)
 	}
-	stored, err := ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
+	stored, err := ac.keeper.shutOut(ctx, userID, adapter.PersonUpdate{DeleteAfter: &u.DeleteAfter})
 	return u, anew && stored, err
 }
 
@@ -108,7 +109,7 @@ func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by rep
 	if u, err = ac.underLease(ctx, userID, holder); err != nil {
 		return err
 	}
-	if err := ac.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
+	if err := ac.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
 		return err
 	}
 	by.record(authsvc.AuditEvent{Name: "user.deletion_cancelled", UserID: userID})
@@ -138,7 +139,7 @@ func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
 	switch {
 	case errors.Is(err, fleet.ErrNoStorage):
 		return err
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return errors.Join(err, ac.keeper.endSessions(ctx, userID))
 	case err != nil:
 		return err
@@ -157,7 +158,7 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 		}
 		now, err := ac.underLease(ctx, u.ID, holder)
 		switch {
-		case err != nil && !errors.Is(err, authsvc.ErrNotFound):
+		case err != nil && !errors.Is(err, adapter.ErrNotFound):
 			return err
 		case err == nil && !u.DeleteAfter.IsZero() && now.DeleteAfter.IsZero():
 			return errKept
@@ -166,7 +167,7 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 	r := ac.keeper.revocation(keyUser+u.ID, u.ID, ac.fleet.Now())
 	err := ac.Adapter.DeleteUser(ctx, u.ID, r)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return errors.Join(err, ac.keeper.endSessions(ctx, u.ID))
 	case err != nil:
 		return err
@@ -194,7 +195,7 @@ func (ac *accountRoom) deleteCallback(ctx context.Context, u authsvc.User) (err 
 
 // deleteAllDue deletes users whose grace period is over and returns how many.
 func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
-	due, err := ac.Adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.Now(), Limit: deletionBatch})
+	due, err := ac.Adapter.SearchUsers(ctx, adapter.UserQuery{Due: ac.fleet.Now(), Limit: deletionBatch})
 	if err != nil && ctx.Err() == nil {
 		ac.Log.Error("cannot read the users who are due for deletion", "err", err)
 	}
@@ -214,14 +215,14 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 	defer cancel()
 	name, holder := deletionLease(userID), seal.UUIDv7()
 	if err := ac.fleet.TakeLease(ctx, name, holder); err != nil {
-		if !errors.Is(err, authsvc.ErrConflict) {
+		if !errors.Is(err, adapter.ErrConflict) {
 			ac.Log.Error("cannot claim a user who is due for deletion", "user", userID, "err", err)
 		}
 		return false
 	}
 	defer ac.fleet.HoldLease(ctx, name, holder)()
 	u, err := ac.Adapter.GetUser(ctx, userID)
-	if errors.Is(err, authsvc.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.Now().Before(u.DeleteAfter)) {
+	if errors.Is(err, adapter.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.Now().Before(u.DeleteAfter)) {
 		return false // deleted, kept or postponed meanwhile
 	}
 	if err == nil {
@@ -245,9 +246,9 @@ func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string
 	u, err := ac.underLease(ctx, userID, holder)
 	if err == nil && !u.DeleteAfter.IsZero() {
 		again := ac.fleet.Now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
-		err = ac.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &again}, nil)
+		err = ac.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{DeleteAfter: &again}, nil)
 	}
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrConflict) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) && !errors.Is(err, adapter.ErrConflict) {
 		ac.Log.Error("cannot store the time of the next attempt to delete a user", "user", userID, "err", err)
 	}
 }

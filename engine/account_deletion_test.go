@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -81,7 +82,7 @@ func closeAll(t *testing.T, list []*arena.World) {
 func gone(t *testing.T, w *arena.World, user string) bool {
 	t.Helper()
 	_, err := w.Store.GetUser(t.Context(), user)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		t.Fatal(err)
 	}
 	return err != nil
@@ -101,7 +102,7 @@ func TestDeletionAfterTheGrace(t *testing.T) {
 				if _, err := w.Store.LinkAccount(t.Context(), authsvc.Account{UserID: "ada-id", Type: "oauth", Provider: "op", ProviderAccountID: "ada"}, 0); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Store.PutCredential(t.Context(), authsvc.Credential{Kind: authsvc.CredentialPasskey, ID: "key", UserID: "ada-id", Created: time.Now()}, 0, 1); err != nil {
+				if err := w.Store.PutCredential(t.Context(), adapter.Credential{Kind: adapter.CredentialPasskey, ID: "key", UserID: "ada-id", Created: time.Now()}, 0, 1); err != nil {
 					t.Fatal(err)
 				}
 				b := w.Browser()
@@ -149,7 +150,7 @@ func nothingLeft(t *testing.T, w *arena.World, h *hook) {
 	if h.told.Load() != 1 || h.early.Load()+h.late.Load() > 0 || !gone(t, w, "ada-id") {
 		t.Errorf("told %d times, before the deletion %d times, asked after it %d times, gone %v", h.told.Load(), h.early.Load(), h.late.Load(), gone(t, w, "ada-id"))
 	}
-	if _, err := w.Store.GetCredential(t.Context(), authsvc.CredentialPasskey, "key"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.GetCredential(t.Context(), adapter.CredentialPasskey, "key"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("a credential: %v", err)
 	}
 	accounts, err := w.Store.ListAccounts(t.Context(), "ada-id")
@@ -160,7 +161,7 @@ func nothingLeft(t *testing.T, w *arena.World, h *hook) {
 	if len(sessions) > 0 || err != nil {
 		t.Errorf("sessions %v, %v", sessions, err)
 	}
-	if _, err := w.Store.GetPerson(t.Context(), "ada-id"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.GetPerson(t.Context(), "ada-id"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the person: %v", err)
 	}
 }
@@ -215,11 +216,11 @@ func TestDeleteUserAsks(t *testing.T) {
 	}
 	nothingLeft(t, w, h)
 	asked := h.asked.Load()
-	if err := w.DeleteUser(t.Context(), "ada-id"); !errors.Is(err, authsvc.ErrNotFound) || h.asked.Load() != asked {
+	if err := w.DeleteUser(t.Context(), "ada-id"); !errors.Is(err, adapter.ErrNotFound) || h.asked.Load() != asked {
 		t.Errorf("again: %v", err)
 	}
 	for name, err := range map[string]error{"keep": w.CancelDeletion(t.Context(), "ada-id"), "schedule": second(w.ScheduleDeletion(t.Context(), "ada-id"))} {
-		if !errors.Is(err, authsvc.ErrNotFound) {
+		if !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s of an unknown user: %v", name, err)
 		}
 	}
@@ -232,7 +233,7 @@ func second[T any](_ T, err error) error { return err }
 
 // paused is a store that runs a function before one call, without blocking other calls.
 type paused struct {
-	authsvc.Adapter
+	adapter.Adapter
 	mu     sync.Mutex
 	first  string // must be called before; "": nothing
 	method string
@@ -265,7 +266,7 @@ func (p *paused) called(method string) {
 	act()
 }
 
-func (p *paused) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
+func (p *paused) SearchUsers(ctx context.Context, q adapter.UserQuery) ([]authsvc.User, error) {
 	list, err := p.Adapter.SearchUsers(ctx, q)
 	if len(list) > 0 {
 		p.called("SearchUsers")
@@ -278,32 +279,32 @@ func (p *paused) GetUser(ctx context.Context, id string) (authsvc.User, error) {
 	return p.Adapter.GetUser(ctx, id)
 }
 
-func (p *paused) GetPerson(ctx context.Context, id string) (authsvc.Person, error) {
+func (p *paused) GetPerson(ctx context.Context, id string) (adapter.Person, error) {
 	p.called("GetPerson")
 	return p.Adapter.GetPerson(ctx, id)
 }
 
-func (p *paused) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+func (p *paused) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	p.called("DeleteUser")
 	return p.Adapter.DeleteUser(ctx, id, r)
 }
 
-func (p *paused) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+func (p *paused) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (authsvc.User, error) {
 	p.called("UpdateUser")
 	return p.Adapter.UpdateUser(ctx, id, change)
 }
 
-func (p *paused) EndSessions(ctx context.Context, id string, r *authsvc.Revocation) (int, error) {
+func (p *paused) EndSessions(ctx context.Context, id string, r *adapter.Revocation) (int, error) {
 	p.called("EndSessions")
 	return p.Adapter.EndSessions(ctx, id, r)
 }
 
-func (p *paused) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (authsvc.Credential, error) {
+func (p *paused) GetCredential(ctx context.Context, kind adapter.CredentialKind, id string) (adapter.Credential, error) {
 	p.called("GetCredential")
 	return p.Adapter.GetCredential(ctx, kind, id)
 }
 
-func (p *paused) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+func (p *paused) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	p.called("UpdateCredential")
 	return p.Adapter.UpdateCredential(ctx, c)
 }
@@ -351,7 +352,7 @@ func TestKeepDuringDeletion(t *testing.T) {
 
 // A sleeper is the store of a process that can be suspended: it renews no lease then.
 type sleeper struct {
-	authsvc.Adapter
+	adapter.Adapter
 	asleep atomic.Bool
 }
 

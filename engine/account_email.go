@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
@@ -45,11 +46,11 @@ func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 // An emailChange is a pending change of address and its credential.
 type emailChange struct {
 	*emailchange.Change
-	stored authsvc.Credential
+	stored adapter.Credential
 }
 
 // openEmailChange decrypts the change in a credential.
-func (ac *accountRoom) openEmailChange(stored authsvc.Credential) (*emailChange, error) {
+func (ac *accountRoom) openEmailChange(stored adapter.Credential) (*emailChange, error) {
 	c := new(emailchange.Change)
 	_, err := ac.fleet.OpenData(&stored, c)
 	return &emailChange{c, stored}, err
@@ -71,7 +72,7 @@ func (ac *accountRoom) emailChangeOf(ctx context.Context, u *authsvc.User) (*ema
 	p, err := ac.Adapter.GetPerson(ctx, u.ID)
 	for _, stored := range p.Credentials {
 		switch stored.Kind {
-		case authsvc.CredentialAddress:
+		case adapter.CredentialAddress:
 			if c, err := ac.openEmailChange(stored); err == nil && c.restsOn(u, ac.fleet.Now()) {
 				return c, nil
 			}
@@ -121,7 +122,7 @@ var errSameAddress = errors.New("authsvc: the user already has this address")
 func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
 	_, err := ac.Adapter.GetUserByEmail(ctx, ask.address)
 	taken := err == nil
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return err
 	}
 	tokens := emailTokens{toNew: seal.Token(), toOld: seal.Token(), code: newCode()}
@@ -134,7 +135,7 @@ func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask em
 				ac.dropEmailChange(ctx, c)
 			}
 			return err
-		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrTooMany) || try == fleet.CreateTries:
+		case !errors.Is(err, adapter.ErrStale) && !errors.Is(err, adapter.ErrTooMany) || try == fleet.CreateTries:
 			return err
 		}
 	}
@@ -152,7 +153,7 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 		return nil, errSameAddress
 	}
 	now := ac.fleet.Now().UTC().Truncate(time.Millisecond)
-	c := &emailChange{stored: authsvc.Credential{Kind: authsvc.CredentialAddress, ID: base64.RawURLEncoding.EncodeToString(seal.Random(16)), UserID: u.ID, Version: 1, Created: now, Expires: now.Add(emailchange.Life)},
+	c := &emailChange{stored: adapter.Credential{Kind: adapter.CredentialAddress, ID: base64.RawURLEncoding.EncodeToString(seal.Random(16)), UserID: u.ID, Version: 1, Created: now, Expires: now.Add(emailchange.Life)},
 		Change: &emailchange.Change{From: u.Email, To: ask.address, AsksOld: emailProved(u), Strong: ask.strong, Asked: now.UnixMilli(), Epoch: u.SessionEpoch,
 			Session: ask.session, New: seal.Digest(tokens.toNew)}}
 	c.Code = b64(ac.mailing.codeKey.Sum(c.stored.ID, tokens.code))
@@ -162,7 +163,7 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 	if err := ac.sealEmailChange(c); err != nil {
 		return nil, err
 	}
-	if _, err := ac.Adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialAddress); err != nil {
+	if _, err := ac.Adapter.DeleteCredentials(ctx, u.ID, nil, adapter.CredentialAddress); err != nil {
 		return nil, err
 	}
 	return c, ac.Adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
@@ -171,8 +172,8 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 // dropEmailChange deletes a change whose mails could not be queued. If that fails too,
 // the change expires by itself.
 func (ac *accountRoom) dropEmailChange(ctx context.Context, c *emailChange) {
-	err := ac.Adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	err := ac.Adapter.DeleteCredential(ctx, adapter.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		ac.Log.Warn("cannot drop a change of address whose mails could not be queued", "user", c.stored.UserID, "cause", err)
 	}
 }
@@ -282,7 +283,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	switch {
 	case errors.Is(err, errSameAddress):
 		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "the user already has this address")
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		rq.rememberTyped(typedAddress, typed)

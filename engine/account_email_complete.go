@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // completeEmailChange makes a change. The request that deletes the credential makes the
@@ -21,7 +22,7 @@ func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, 
 	userID := c.stored.UserID
 	now := ac.fleet.Now()
 	claim := ac.keeper.revocation(keyAddress+userID, userID, now)
-	if err := ac.Adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, userID, claim); err != nil {
+	if err := ac.Adapter.DeleteCredential(ctx, adapter.CredentialAddress, c.stored.ID, userID, claim); err != nil {
 		return n, err
 	}
 	was, err := ac.Adapter.GetUser(ctx, userID)
@@ -29,15 +30,15 @@ func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, 
 	case err != nil:
 		return n, err
 	case !c.restsOn(&was, now):
-		return n, authsvc.ErrStale
+		return n, adapter.ErrStale
 	}
 	n = notice{what: "address", user: was, name: c.To, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}}
 	if err := ac.mailing.prepareUndo(ctx, &n); err != nil {
 		return n, err
 	}
-	u, err := ac.Adapter.UpdateUser(ctx, userID, authsvc.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
+	u, err := ac.Adapter.UpdateUser(ctx, userID, adapter.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
 	switch {
-	case errors.Is(err, authsvc.ErrConflict), errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrConflict), errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		ac.mailing.dropUndo(ctx, &n)
 		return n, err
 	case err != nil: // the answer may be lost: a change that was made must be told
@@ -65,7 +66,7 @@ func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, cur
 	if c.From != "" {
 		errs = append(errs, ac.Adapter.VoidTokens(ctx, c.From))
 	}
-	_, err := ac.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	_, err := ac.Adapter.DeleteCredentials(ctx, userID, nil, adapter.CredentialDevice)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		ac.Log.Error("an address was changed, but some links or sessions of the old one could not be ended", "user", userID, "err", err)

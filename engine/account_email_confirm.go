@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal/emailchange"
@@ -30,7 +31,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	}
 	c, end, err := ac.findEmailChange(rq, rq.query("id"), rq.query("token"))
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		if refused := ac.limitEmailToken(rq, "/account"); refused != nil {
 			return refused
 		}
@@ -81,7 +82,7 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 	if u, err = ac.Adapter.GetUser(rq.ctx, s.UserID); err == nil {
 		c, err = ac.emailChangeOf(rq.ctx, &u)
 	}
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return nil, nil, u, rq.storeUnavailable(err)
 	}
 	return s, c, u, nil
@@ -92,23 +93,23 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailChange, end emailchange.End, err error) {
 	const longest = 64
 	if id == "" || len(id) > longest || len(token) > longest {
-		return nil, "", authsvc.ErrNotFound
+		return nil, "", adapter.ErrNotFound
 	}
-	stored, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, id)
+	stored, err := ac.Adapter.GetCredential(rq.ctx, adapter.CredentialAddress, id)
 	if err != nil {
 		return nil, "", err
 	}
 	if c, err = ac.openEmailChange(stored); err != nil {
 		ac.Log.Error("cannot open a change of address: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
-		return nil, "", authsvc.ErrNotFound
+		return nil, "", adapter.ErrNotFound
 	}
 	end, ok := c.EndOf(token)
 	if !ok || end == emailchange.New && !c.CanProve(end, rq.now) { // the old address's link can still stop it
-		return nil, "", authsvc.ErrNotFound
+		return nil, "", adapter.ErrNotFound
 	}
 	u, err := ac.Adapter.GetUser(rq.ctx, stored.UserID)
 	if err == nil && !c.restsOn(&u, rq.now) {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	return c, end, err
 }
@@ -150,7 +151,7 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	}
 	c, end, err := ac.findEmailChange(rq, rq.body.get("id"), rq.body.get("token"))
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return ac.emailSpent(rq, "the link is unknown, was used or has expired")
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -209,10 +210,10 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	if !ok {
 		return wrong("code.refused", "it is not eight digits")
 	}
-	switch err := ac.Adapter.TryCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, codeTries); {
-	case errors.Is(err, authsvc.ErrConflict):
+	switch err := ac.Adapter.TryCredential(rq.ctx, adapter.CredentialAddress, c.stored.ID, codeTries); {
+	case errors.Is(err, adapter.ErrConflict):
 		return wrong("code.spent", "five codes were tried")
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -226,9 +227,9 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 
 // stopEmailChange drops a change at the request of the old mailbox's reader.
 func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
-	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	err := ac.Adapter.DeleteCredential(rq.ctx, adapter.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -245,7 +246,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 		s = nil
 	}
 	for try := 1; ; try++ {
-		stored, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID)
+		stored, err := ac.Adapter.GetCredential(rq.ctx, adapter.CredentialAddress, c.stored.ID)
 		if err == nil {
 			c, err = ac.openEmailChange(stored)
 		}
@@ -265,9 +266,9 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 		case err == nil:
 			rq.note(authsvc.AuditEvent{Name: "email.change_proved", UserID: c.stored.UserID, Reason: string(end) + " address"})
 			return ac.afterEmailProof(rq, c, end, s)
-		case errors.Is(err, authsvc.ErrNotFound):
+		case errors.Is(err, adapter.ErrNotFound):
 			return ac.emailSpent(rq, "the change was stopped or made meanwhile")
-		case !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries:
+		case !errors.Is(err, adapter.ErrStale) || try == fleet.CreateTries:
 			return rq.storeUnavailable(err)
 		}
 	}
@@ -292,14 +293,14 @@ func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailcha
 func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.Session) outcome {
 	n, err := ac.completeEmailChange(rq.ctx, c, s)
 	switch {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeTaken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
 		switch {
 		case rq.wantsJSON(), s != nil:
 			return rq.refuseOwn("/account", authsvc.CodeTaken, http.StatusConflict)
 		}
 		return ac.emailState(rq, nil, pages.AddressTaken)
-	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
+	case errors.Is(err, adapter.ErrNotFound), errors.Is(err, adapter.ErrStale):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -315,7 +316,7 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	if s == nil {
 		return ac.emailState(rq, nil, pages.AddressCompleted)
 	}
-	ac.retellSession(rq, authsvc.UserUpdate{Email: &u.Email})
+	ac.retellSession(rq, adapter.UserUpdate{Email: &u.Email})
 	return ac.accountDone(rq, s, "address")
 }
 
@@ -352,7 +353,7 @@ func (ac *accountRoom) postEmailCancel(rq *request) outcome {
 		return refused
 	}
 	defer done()
-	n, err := ac.Adapter.DeleteCredentials(rq.ctx, s.UserID, nil, authsvc.CredentialAddress)
+	n, err := ac.Adapter.DeleteCredentials(rq.ctx, s.UserID, nil, adapter.CredentialAddress)
 	switch {
 	case err != nil:
 		return rq.storeUnavailable(err)

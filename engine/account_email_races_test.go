@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
 
 // A strongStore says that each session began with two factors.
-type strongStore struct{ authsvc.Adapter }
+type strongStore struct{ adapter.Adapter }
 
-func (s strongStore) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+func (s strongStore) ListSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
 	list, err := s.Adapter.ListSessions(ctx, userID)
 	for i := range list {
 		list[i].AMR = "app otp mfa"
@@ -218,13 +219,13 @@ func TestEmailChangeGuessedAtOnce(t *testing.T) {
 
 // An overtakenStore reports each credential as changed since it was read.
 type overtakenStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	on atomic.Bool
 }
 
-func (s *overtakenStore) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+func (s *overtakenStore) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	if s.on.Load() {
-		return authsvc.ErrStale
+		return adapter.ErrStale
 	}
 	return s.Adapter.UpdateCredential(ctx, c)
 }
@@ -329,12 +330,12 @@ func (s *interposed) run(method string) {
 	}
 }
 
-func (s *interposed) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, user string, r *authsvc.Revocation) error {
+func (s *interposed) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, user string, r *adapter.Revocation) error {
 	s.run("DeleteCredential")
 	return s.Store.DeleteCredential(ctx, kind, id, user, r)
 }
 
-func (s *interposed) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+func (s *interposed) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (authsvc.User, error) {
 	s.run("UpdateUser")
 	return s.Store.UpdateUser(ctx, id, change)
 }
@@ -349,19 +350,19 @@ func TestEmailChangeOvertaken(t *testing.T) {
 	}{
 		"the end of all sessions": {func(w *arena.World, _ *interposed, user string) error { return w.EndSessions(w.T.Context(), user) }, false},
 		"the end of all sessions, elsewhere": {func(w *arena.World, s *interposed, user string) error {
-			_, err := s.Store.EndSessions(w.T.Context(), user, &authsvc.Revocation{Key: "user:" + user, UserID: user, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)})
+			_, err := s.Store.EndSessions(w.T.Context(), user, &adapter.Revocation{Key: "user:" + user, UserID: user, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)})
 			return err
 		}, false},
 		"a block": {func(w *arena.World, _ *interposed, user string) error { return w.Block(w.T.Context(), user, "spam") }, false},
 		"another address": {func(w *arena.World, s *interposed, user string) error {
-			_, err := s.Store.UpdateUser(w.T.Context(), user, authsvc.UserUpdate{Email: new("third@app.test")})
+			_, err := s.Store.UpdateUser(w.T.Context(), user, adapter.UserUpdate{Email: new("third@app.test")})
 			return err
 		}, false},
 		"a first proof": {func(w *arena.World, s *interposed, user string) error {
 			u, err := s.GetUser(w.T.Context(), user)
 			if err == nil {
-				_, _, err = s.ProveEmail(w.T.Context(), authsvc.Proof{UserID: user, Email: u.Email, Epoch: u.Epoch, At: time.Now(),
-					Revoke: &authsvc.Revocation{Key: "user:" + user, UserID: user, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}})
+				_, _, err = s.ProveEmail(w.T.Context(), adapter.Proof{UserID: user, Email: u.Email, Epoch: u.Epoch, At: time.Now(),
+					Revoke: &adapter.Revocation{Key: "user:" + user, UserID: user, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}})
 			}
 			return err
 		}, false},
@@ -370,7 +371,7 @@ func TestEmailChangeOvertaken(t *testing.T) {
 			return err
 		}, false},
 		"another name": {func(w *arena.World, s *interposed, user string) error {
-			_, err := s.Store.UpdateUser(w.T.Context(), user, authsvc.UserUpdate{Name: new("Ada King")})
+			_, err := s.Store.UpdateUser(w.T.Context(), user, adapter.UserUpdate{Name: new("Ada King")})
 			return err
 		}, true},
 	}
@@ -402,7 +403,7 @@ func TestEmailChangeOvertaken(t *testing.T) {
 
 // waitingUnproved starts a world with a change that waits for the new end only. The old
 // address is unverified, or has allowed the change.
-func waitingUnproved(t *testing.T, store authsvc.Adapter, unproved bool) (w *arena.World, b *arena.Browser, user string, mails map[string]linkMail) {
+func waitingUnproved(t *testing.T, store adapter.Adapter, unproved bool) (w *arena.World, b *arena.Browser, user string, mails map[string]linkMail) {
 	t.Helper()
 	w = arena.Enter(t, func(c *authsvc.Config) { c.Adapter = store })
 	b = w.Browser()

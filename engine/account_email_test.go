@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -237,7 +238,7 @@ func TestEmailChangeCodeTries(t *testing.T) {
 // the new one.
 func TestEmailChangeWithoutOldEnd(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]authsvc.UserUpdate{"none": {Email: new(""), EmailVerified: &time.Time{}}, "unproved": {EmailVerified: &time.Time{}}} {
+	for name, before := range map[string]adapter.UserUpdate{"none": {Email: new(""), EmailVerified: &time.Time{}}, "unproved": {EmailVerified: &time.Time{}}} {
 		w := arena.Start(t, nil)
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
@@ -291,7 +292,7 @@ func TestEmailChangeStops(t *testing.T) {
 			mailsTo(t, w, 2)
 		},
 		"the address was changed elsewhere": func(t *testing.T, w *arena.World, _ *arena.Browser, user string, _ map[string]linkMail) {
-			if _, err := w.Store.UpdateUser(t.Context(), user, authsvc.UserUpdate{Email: new("third@app.test")}); err != nil {
+			if _, err := w.Store.UpdateUser(t.Context(), user, adapter.UserUpdate{Email: new("third@app.test")}); err != nil {
 				t.Error(err)
 			}
 		},
@@ -537,11 +538,11 @@ func TestRequestEmailChange(t *testing.T) {
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	id := readAccount(t, b).User.ID
-	if err := w.Store.SetPerson(t.Context(), id, authsvc.PersonUpdate{Locale: new("de")}, nil); err != nil {
+	if err := w.Store.SetPerson(t.Context(), id, adapter.PersonUpdate{Locale: new("de")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for address, user := range map[string]string{"no address": id, oldAddress: id, newAddress: "u-none"} {
-		if err := w.RequestEmailChange(t.Context(), user, address); err == nil || user == "u-none" && !errors.Is(err, authsvc.ErrNotFound) {
+		if err := w.RequestEmailChange(t.Context(), user, address); err == nil || user == "u-none" && !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s of %s: %v", address, user, err)
 		}
 	}

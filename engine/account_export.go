@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/text"
 )
@@ -121,13 +122,13 @@ func (ac *accountRoom) exportCallback(ctx context.Context, u authsvc.User) (raw 
 	return json.Marshal(more)
 }
 
-func (e *exporting) addPerson(p authsvc.Person) {
+func (e *exporting) addPerson(p adapter.Person) {
 	e.head.SecondStep = p.SecondStep
 	for _, c := range p.Credentials {
 		switch c.Kind {
-		case authsvc.CredentialPasskey:
+		case adapter.CredentialPasskey:
 			e.head.Passkeys = append(e.head.Passkeys, exportedPasskey{c.Name, isoTime(c.Created), isoTime(c.Used)})
-		case authsvc.CredentialPassword:
+		case adapter.CredentialPassword:
 			e.head.Password = true
 		}
 	}
@@ -210,7 +211,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	}
 	e, err := ac.export(rq.ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -49,7 +50,7 @@ func TestExport(t *testing.T) {
 		b.SignIn(w.OP, "ada")
 		other.SignIn(w.OP, "grace")
 		id := readAccount(t, b).User.ID
-		for _, c := range []authsvc.Credential{{Kind: authsvc.CredentialPasskey, ID: "p", Name: "Laptop"}, {Kind: authsvc.CredentialPassword, ID: "w"}} {
+		for _, c := range []adapter.Credential{{Kind: adapter.CredentialPasskey, ID: "p", Name: "Laptop"}, {Kind: adapter.CredentialPassword, ID: "w"}} {
 			c.UserID, c.Data, c.Created = id, []byte("sealed-secret"), time.Now()
 			u, err := w.Store.GetUser(t.Context(), id)
 			if err == nil {
@@ -76,7 +77,7 @@ func TestExport(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := w.Export(t.Context(), "u-none", &file); !errors.Is(err, authsvc.ErrNotFound) || file.Len() > 0 {
+		if err := w.Export(t.Context(), "u-none", &file); !errors.Is(err, adapter.ErrNotFound) || file.Len() > 0 {
 			t.Errorf("an unknown user: %v %s", err, file.String())
 		}
 		if err := w.Export(t.Context(), id, &file); err != nil || exported(t, file.String()).User.ID != id {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/pages"
@@ -26,7 +27,7 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	}
 	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return redirect{to: v.SignInURL}
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -70,11 +71,11 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finishes even if the browser has gone
 	defer cancel()
 	rq.ctx = ctx
-	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // the request that deletes it continues
+	err = ac.Adapter.DeleteCredential(rq.ctx, adapter.CredentialPending, c.ID, c.UserID, nil) // the request that deletes it continues
 	if err == nil && rq.body.get("leave") != "true" {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		ac.desk.putBack(rq, c)
 		return rq.storeUnavailable(err)
 	}
@@ -100,7 +101,7 @@ func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
 	}
 	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)

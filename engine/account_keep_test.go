@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -23,7 +23,7 @@ func TestKeepOnAccountPage(t *testing.T) {
 		t.Errorf("twin: nothing is scheduled: %s", page)
 	}
 	day := time.Date(2099, 12, 24, 18, 0, 0, 0, time.UTC)
-	if err := w.Store.SetPerson(t.Context(), user, authsvc.PersonUpdate{DeleteAfter: &day}, nil); err != nil {
+	if err := w.Store.SetPerson(t.Context(), user, adapter.PersonUpdate{DeleteAfter: &day}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if page := b.Get("/api/auth/account").Text; !strings.Contains(page, banner) || !strings.Contains(page, "Keep my account") || strings.Contains(page, another) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/protocol/weburl"
@@ -143,7 +144,7 @@ func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.
 	a := &account{session: s, person: &authsvc.PersonView{}}
 	u, err := ac.Adapter.GetUser(ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // a user of the application that is not stored
+	case errors.Is(err, adapter.ErrNotFound): // a user of the application that is not stored
 		a.user = authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
 		return a, nil
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -121,7 +122,7 @@ func TestPerson(t *testing.T) {
 		if c := v.EmailChange; c == nil || page == nil || c.ID != page.ID || c.Address != "new@example.com" || c.NewProved || c.OldProved || c.NotBefore.UTC().Format("2006-01-02T15:04:05.000Z") != page.NotBefore {
 			t.Errorf("%+v, the page has %+v", c, page)
 		}
-		if _, err := w.Service.Person(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.Service.Person(t.Context(), "u-none"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("an unknown user: %v", err)
 		}
 	})

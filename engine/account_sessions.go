@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
@@ -90,7 +91,7 @@ func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
 		return rq.refuseOwn("/account", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		e.Name, e.Reason = "session.end_failed", "the user has no such session"
 		rq.note(e)
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -145,14 +146,14 @@ func withSecondAccount(t *testing.T, w *arena.World, b *arena.Browser) (user str
 	b.SignIn(w.OP, "alan", "link", "true")
 	user = w.Person(t, b)
 	none, never := "", time.Time{}
-	if _, err := w.Store.UpdateUser(t.Context(), user, authsvc.UserUpdate{Email: &none, EmailVerified: &never}); err != nil {
+	if _, err := w.Store.UpdateUser(t.Context(), user, adapter.UserUpdate{Email: &none, EmailVerified: &never}); err != nil {
 		t.Fatal(err)
 	}
 	return user
 }
 
 // idless is a store whose accounts have no ID, as in the schema that Prisma users copy.
-type idless struct{ authsvc.Adapter }
+type idless struct{ adapter.Adapter }
 
 func (s idless) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
 	a, err := s.Adapter.LinkAccount(ctx, a, epoch)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
@@ -32,17 +33,17 @@ func (n *notice) canUndo() bool {
 
 // findUndo returns the change that a link undoes, and the credential of the link. It
 // returns ErrNotFound if the link is unknown, was used or has expired.
-func (ac *accountRoom) findUndo(rq *request, token string) (c authsvc.Credential, what undoable, err error) {
+func (ac *accountRoom) findUndo(rq *request, token string) (c adapter.Credential, what undoable, err error) {
 	if len(token) < 20 || len(token) > 200 {
-		return c, what, authsvc.ErrNotFound
+		return c, what, adapter.ErrNotFound
 	}
 	digest := seal.Digest(token)
-	c, err = ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, digest)
+	c, err = ac.Adapter.GetCredential(rq.ctx, adapter.CredentialUndo, digest)
 	switch {
 	case err != nil:
 		return c, what, err
 	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
-		return c, what, authsvc.ErrNotFound
+		return c, what, adapter.ErrNotFound
 	}
 	_, err = ac.fleet.OpenData(&c, &what)
 	return c, what, err
@@ -67,7 +68,7 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 	if err == nil {
 		u, err = ac.Adapter.GetUser(rq.ctx, c.UserID)
 	}
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		if out := ac.mailing.countLink(rq); out != nil {
 			return out
 		}
@@ -110,14 +111,14 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 		err = ac.claimUndo(rq, &c)
 	}
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
+	case errors.Is(err, adapter.ErrNotFound), errors.Is(err, adapter.ErrStale):
 		return undoSpent(rq)
 	case err != nil:
 		return rq.storeUnavailable(err)
 	}
 	rq.auditUser = c.UserID
 	taken, err := ac.undo(rq, &c, &what)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return undoSpent(rq)
 	}
 	if err != nil {
@@ -155,7 +156,7 @@ func undoSpent(rq *request) outcome {
 
 // claimUndo makes this request the one that undoes the change. It returns ErrStale if
 // another request is doing so.
-func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
+func (ac *accountRoom) claimUndo(rq *request, c *adapter.Credential) error {
 	c.Used = rq.now.UTC().Truncate(time.Millisecond)
 	err := ac.Adapter.UpdateCredential(rq.ctx, *c)
 	c.Version++
@@ -166,7 +167,7 @@ func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 // sessions, then all sessions and remembered browsers, and last the link. It returns
 // ErrNotFound if the link of an earlier change was used meanwhile, or if the user is
 // gone.
-func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
+func (ac *accountRoom) undo(rq *request, c *adapter.Credential, what *undoable) (taken bool, err error) {
 	tell := func(n notice) { ac.mailing.tell(rq, n) }
 	var moved authsvc.User
 	if err := ac.undoLink(rq, c.UserID, what, tell); err != nil {
@@ -186,7 +187,7 @@ func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) 
 	if err := ac.undoRest(rq, c, what); err != nil {
 		return false, err
 	}
-	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress); err != nil {
+	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, adapter.CredentialDevice, adapter.CredentialAddress); err != nil {
 		return false, err
 	}
 	if err := ac.dropUndo(rq, c); err != nil {
@@ -226,7 +227,7 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable, noti
 	}
 	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: notify}
 	err := ac.vault.unlink(rq.ctx, userID, what.Provider, what.Account, by)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -237,13 +238,13 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable, noti
 // changes: their mails went to the address being undone. Each link is deleted after its
 // change is undone, so that an error loses nothing. The user gets no mail for each: the
 // mail about the undo suffices. undoLater returns how many links it deleted.
-func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, first *undoable) (undone int, err error) {
+func (ac *accountRoom) undoLater(rq *request, c *adapter.Credential, first *undoable) (undone int, err error) {
 	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
 		return 0, err
 	}
 	for _, later := range p.Credentials {
-		if later.Kind != authsvc.CredentialUndo || later.ID == c.ID {
+		if later.Kind != adapter.CredentialUndo || later.ID == c.ID {
 			continue
 		}
 		var what undoable
@@ -269,7 +270,7 @@ func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, first *undo
 // isBefore reports whether one change was made before another. The user's epoch orders
 // them even if the clocks of the replicas differ, since each change of address raises
 // it.
-func isBefore(c *authsvc.Credential, one *undoable, otherC *authsvc.Credential, other *undoable) bool {
+func isBefore(c *adapter.Credential, one *undoable, otherC *adapter.Credential, other *undoable) bool {
 	if one.Epoch != nil && other.Epoch != nil && *one.Epoch != *other.Epoch {
 		return *one.Epoch < *other.Epoch
 	}
@@ -278,14 +279,14 @@ func isBefore(c *authsvc.Credential, one *undoable, otherC *authsvc.Credential, 
 
 // undoRest repeats undoLater until nothing is left. A session may have added something
 // before it ended, and what was added may have begun a session since.
-func (ac *accountRoom) undoRest(rq *request, c *authsvc.Credential, first *undoable) error {
+func (ac *accountRoom) undoRest(rq *request, c *adapter.Credential, first *undoable) error {
 	for try := 1; ; try++ {
 		undone, err := ac.undoLater(rq, c, first)
 		if err != nil || undone == 0 {
 			return err
 		}
 		if try == fleet.CreateTries {
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
 			return err
@@ -293,9 +294,9 @@ func (ac *accountRoom) undoRest(rq *request, c *authsvc.Credential, first *undoa
 	}
 }
 
-func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
-	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialUndo, c.ID, c.UserID, nil)
-	if errors.Is(err, authsvc.ErrNotFound) {
+func (ac *accountRoom) dropUndo(rq *request, c *adapter.Credential) error {
+	err := ac.Adapter.DeleteCredential(rq.ctx, adapter.CredentialUndo, c.ID, c.UserID, nil)
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -305,20 +306,20 @@ func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
 // another user has that address now. If the links of several changes are used at once,
 // the earliest wins: it voids the others before it writes, and each checks its own link
 // after reading the user. moved is the user before the write.
-func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (moved authsvc.User, taken bool, err error) {
+func (ac *accountRoom) restoreAddress(rq *request, c *adapter.Credential, what *undoable) (moved authsvc.User, taken bool, err error) {
 	for try := 1; ; try++ {
 		was, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil {
 			return was, false, err
 		}
-		if _, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, c.ID); err != nil {
+		if _, err := ac.Adapter.GetCredential(rq.ctx, adapter.CredentialUndo, c.ID); err != nil {
 			return was, false, err
 		}
-		u, err := ac.Adapter.UpdateUser(rq.ctx, c.UserID, authsvc.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
+		u, err := ac.Adapter.UpdateUser(rq.ctx, c.UserID, adapter.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
 		switch {
-		case errors.Is(err, authsvc.ErrConflict):
+		case errors.Is(err, adapter.ErrConflict):
 			return was, true, nil
-		case errors.Is(err, authsvc.ErrStale) && try < fleet.CreateTries:
+		case errors.Is(err, adapter.ErrStale) && try < fleet.CreateTries:
 			continue
 		case err != nil:
 			return was, false, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/internal/dev/idp"
@@ -43,7 +44,7 @@ func TestUndoOfDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	eve := "eve@app.test"
-	u, err := w.Store.UpdateUser(t.Context(), was.ID, authsvc.UserUpdate{Email: &eve})
+	u, err := w.Store.UpdateUser(t.Context(), was.ID, adapter.UserUpdate{Email: &eve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestUndoAgainstOperator(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
 	_, id, before, address, _ := moved(t, w)
-	if _, err := w.UpdateUser(t.Context(), id, authsvc.UserUpdate{Email: new("desk@app.test"), EmailVerified: new(w.Now())}); err != nil {
+	if _, err := w.UpdateUser(t.Context(), id, adapter.UserUpdate{Email: new("desk@app.test"), EmailVerified: new(w.Now())}); err != nil {
 		t.Fatal(err)
 	}
 	if a := undoPress(w.Browser(), address); a.StatusCode != http.StatusNotFound || storedEmail(t, w, id) != "desk@app.test" {
@@ -108,30 +109,30 @@ func TestUndoAgainstSession(t *testing.T) {
 	if a := undoPress(owner, address); a.StatusCode != http.StatusOK || p.act != nil || storedEmail(t, w, id) != "ada@app.test" || b.Email() != "" {
 		t.Errorf("%d %s, session of %q", a.StatusCode, a.Text, b.Email())
 	}
-	if _, err := w.Store.GetUserByAccount(t.Context(), "op", "spare"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.GetUserByAccount(t.Context(), "op", "spare"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("what was linked during the undo stays: %v", err)
 	}
 }
 
 // A flaky store fails calls of some methods, before or after their effect.
 type flaky struct {
-	authsvc.Adapter
+	adapter.Adapter
 	putUndo, updateUser atomic.Bool
 	behind              atomic.Bool // the clock of the replica that stores undo links is a minute behind
 	leave               func()      // called after a sign-in that waits was deleted
 }
 
-func (s *flaky) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
-	if c.Kind == authsvc.CredentialUndo && s.putUndo.Load() {
+func (s *flaky) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
+	if c.Kind == adapter.CredentialUndo && s.putUndo.Load() {
 		return adaptertest.ErrFault
 	}
-	if c.Kind == authsvc.CredentialUndo && s.behind.Load() {
+	if c.Kind == adapter.CredentialUndo && s.behind.Load() {
 		c.Created = c.Created.Add(-time.Minute)
 	}
 	return s.Adapter.PutCredential(ctx, c, epoch, most)
 }
 
-func (s *flaky) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+func (s *flaky) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (authsvc.User, error) {
 	u, err := s.Adapter.UpdateUser(ctx, id, change)
 	if change.Email != nil && s.updateUser.Load() {
 		return authsvc.User{}, adaptertest.ErrFault
@@ -139,9 +140,9 @@ func (s *flaky) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	return u, err
 }
 
-func (s *flaky) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+func (s *flaky) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, userID string, r *adapter.Revocation) error {
 	err := s.Adapter.DeleteCredential(ctx, kind, id, userID, r)
-	if kind == authsvc.CredentialPending && s.leave != nil {
+	if kind == adapter.CredentialPending && s.leave != nil {
 		s.leave()
 	}
 	return err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal"
 )
 
@@ -31,7 +31,7 @@ func (h *storeys) follow() {
 	if h.issuer.signing.enabled {
 		h.fleet.Go("the signing keys", h.issuer.pollKeys)
 	}
-	if _, has := h.common.Adapter.(authsvc.Clock); has {
+	if _, has := h.common.Adapter.(adapter.Clock); has {
 		h.fleet.Go("the clock", h.fleet.PollClock)
 	}
 }
@@ -108,7 +108,7 @@ func (h *storeys) sweep(ctx context.Context) {
 		wait = sweepEvery
 		n, err := h.sweepBatch(ctx, replica)
 		switch {
-		case errors.Is(err, authsvc.ErrConflict): // another replica sweeps
+		case errors.Is(err, adapter.ErrConflict): // another replica sweeps
 		case err != nil && ctx.Err() == nil:
 			h.common.Log.Error("cannot remove expired records", "err", err)
 		case n == sweepBatch:

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
 
 // A clocked store has a clock that is ahead of this machine's, and answers slowly.
 type clocked struct {
-	authsvc.Adapter
+	adapter.Adapter
 	ahead atomic.Int64
 	took  []time.Duration // of each answer; a quarter passes before the clock is read
 	down  atomic.Bool

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
@@ -138,8 +139,8 @@ func checkShape(b *builder, s *Service) {
 }
 
 // columnsOf returns the names of the columns in User.Extra.
-func columnsOf(a authsvc.Adapter) []string {
-	if columns, ok := a.(authsvc.UserColumns); ok {
+func columnsOf(a adapter.Adapter) []string {
+	if columns, ok := a.(adapter.UserColumns); ok {
 		return columns.UserColumns()
 	}
 	return nil

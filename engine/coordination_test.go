@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -23,7 +24,7 @@ func nobody(context.Context, map[string]string) (authsvc.User, error) {
 }
 
 // replica runs a service, without a network, on a store that other replicas may share.
-func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
+func replica(t *testing.T, store adapter.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	w := &arena.World{T: t, Logs: &arena.LogBuffer{}, Store: store}
 	w.Config = authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Session: authsvc.SessionOptions{Strategy: "jwt"},
@@ -52,12 +53,12 @@ func end(w *arena.World, t *testing.T) {
 func TestRateLimitSharedByReplicas(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		store func() authsvc.Adapter
+		store func() adapter.Adapter
 		want  int // attempts that pass, of 4 at each of 2 replicas
 	}{
-		"one store":             {func() func() authsvc.Adapter { m := memory.New(); return func() authsvc.Adapter { return m } }(), 3},
-		"one store per replica": {func() authsvc.Adapter { return memory.New() }, 6},
-		"a broken one":          {func() authsvc.Adapter { return noPermits{memory.New()} }, 6},
+		"one store":             {func() func() adapter.Adapter { m := memory.New(); return func() adapter.Adapter { return m } }(), 3},
+		"one store per replica": {func() adapter.Adapter { return memory.New() }, 6},
+		"a broken one":          {func() adapter.Adapter { return noPermits{memory.New()} }, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,15 +88,15 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 }
 
 // A noPermits store fails to count requests.
-type noPermits struct{ authsvc.Adapter }
+type noPermits struct{ adapter.Adapter }
 
-func (noPermits) Permit(context.Context, time.Time, ...authsvc.Quota) (int, time.Duration, error) {
+func (noPermits) Permit(context.Context, time.Time, ...adapter.Quota) (int, time.Duration, error) {
 	return 0, 0, errors.New("no permits today")
 }
 
 // A sweeps store counts how often a replica sweeps it.
 type sweeps struct {
-	authsvc.Adapter
+	adapter.Adapter
 	n atomic.Int32
 }
 
@@ -142,11 +143,11 @@ func TestOneReplicaSweeps(t *testing.T) {
 // An unlinking store calls before and after around the storing of a session, to make a
 // change that another replica could make at that moment.
 type unlinking struct {
-	authsvc.Adapter
-	before, after func(ctx context.Context, a authsvc.Adapter) error
+	adapter.Adapter
+	before, after func(ctx context.Context, a adapter.Adapter) error
 }
 
-func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+func (u *unlinking) CreateSession(ctx context.Context, s adapter.SessionRecord) (adapter.SessionRecord, error) {
 	if u.before != nil {
 		if err := u.before(ctx, u.Adapter); err != nil {
 			return s, err
@@ -164,22 +165,22 @@ func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) 
 // address, which removes the account, ends even a stored session.
 func TestAccountRemovedDuringSignIn(t *testing.T) {
 	t.Parallel()
-	unlink := func(ctx context.Context, a authsvc.Adapter) error {
+	unlink := func(ctx context.Context, a adapter.Adapter) error {
 		u, err := a.GetUserByAccount(ctx, "op", "alan")
 		if err != nil {
 			return err
 		}
 		return a.UnlinkAccount(ctx, "op", "alan", u.Epoch, unlinkOf(u.ID))
 	}
-	proof := func(ctx context.Context, a authsvc.Adapter) error {
+	proof := func(ctx context.Context, a adapter.Adapter) error {
 		u, err := a.GetUserByAccount(ctx, "op", "alan")
 		if err == nil {
-			_, _, err = a.ProveEmail(ctx, authsvc.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: time.Now(), Revoke: endOf(u.ID)})
+			_, _, err = a.ProveEmail(ctx, adapter.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: time.Now(), Revoke: endOf(u.ID)})
 		}
 		return err
 	}
 	for name, c := range map[string]struct {
-		before, after func(context.Context, authsvc.Adapter) error
+		before, after func(context.Context, adapter.Adapter) error
 		in            bool
 	}{
 		"no change":          {nil, nil, true},
@@ -204,7 +205,7 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 }
 
 // A slowStore reads users slowly.
-type slowStore struct{ authsvc.Adapter }
+type slowStore struct{ adapter.Adapter }
 
 func (s slowStore) GetUser(ctx context.Context, id string) (authsvc.User, error) {
 	time.Sleep(5 * time.Millisecond)

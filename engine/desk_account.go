@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/limit"
 )
 
@@ -53,7 +54,7 @@ func limitUser(rq *request, l *limit.Limiter, userID, why string) outcome {
 func (dk *desk) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused outcome) {
 	u, err := dk.Adapter.GetUser(rq.ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // a user of the application who is not stored
+	case errors.Is(err, adapter.ErrNotFound): // a user of the application who is not stored
 		return u, rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return u, rq.storeUnavailable(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -193,7 +194,7 @@ func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transactio
 	}
 	err := dk.fleet.UseAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		return nil, fail(authsvc.CodeOAuthCallback, hintedReason{hintStale, "this attempt was finished before"})
 	case err != nil:
 		return nil, storeFailed(authsvc.CodeOAuthCallback, err)

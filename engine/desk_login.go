@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal/sessionshape"
@@ -36,7 +37,7 @@ type login struct {
 	found    bool // user is stored
 	foreign  bool // the user of the session is not stored
 	start    sessionStart
-	record   *authsvc.SessionRecord
+	record   *adapter.SessionRecord
 	claims   []byte // claims of the new session
 
 	linked, proved bool              // written by this try
@@ -53,7 +54,7 @@ func (dk *desk) login(rq *request, id identity) outcome {
 	l := &login{desk: dk, rq: rq, id: id}
 	for try := 1; ; try++ {
 		out := l.run()
-		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, authsvc.ErrStale) || try == loginTries {
+		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, adapter.ErrStale) || try == loginTries {
 			return out
 		}
 		*l = login{desk: dk, rq: rq, id: id, created: l.created, removed: l.removed, added: l.added, firstProof: l.firstProof}
@@ -71,8 +72,8 @@ func (l *login) run() outcome {
 
 // stale returns the outcome that makes a login start over.
 func stale(err error) outcome {
-	if !errors.Is(err, authsvc.ErrStale) {
-		err = errors.Join(authsvc.ErrStale, err)
+	if !errors.Is(err, adapter.ErrStale) {
+		err = errors.Join(adapter.ErrStale, err)
 	}
 	return fail(authsvc.CodeCallback, err)
 }
@@ -107,10 +108,10 @@ func (l *login) readLinkUser() outcome {
 	}
 	u, err := l.desk.Adapter.GetUser(l.rq.ctx, l.id.linkTo)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound) && l.id.linkImplied: // a session without a stored user: only sign in
+	case errors.Is(err, adapter.ErrNotFound) && l.id.linkImplied: // a session without a stored user: only sign in
 		l.id.linkTo = ""
 		return nil
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the user who requested linking no longer exists"))
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -127,7 +128,7 @@ func (l *login) find() outcome {
 	l.user = l.id.user
 	u, err := l.lookup()
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return nil
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -159,7 +160,7 @@ func (l *login) lookup() (authsvc.User, error) {
 func (l *login) lookupForeign() (authsvc.User, error) {
 	u := l.id.user
 	stored, err := l.desk.Adapter.GetUser(l.rq.ctx, u.ID)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		l.foreign = true
 		stored.Epoch, err = l.desk.Adapter.GetEpoch(l.rq.ctx, u.ID)
 	}
@@ -295,7 +296,7 @@ func (l *login) storeSession() outcome {
 	l.record.UserID = l.user.ID
 	_, err := l.desk.Adapter.CreateSession(l.rq.ctx, *l.record)
 	switch {
-	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		return stale(err)
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -314,7 +315,7 @@ func (l *login) recheckEpoch() outcome {
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
 	case epoch != l.user.Epoch:
-		return stale(authsvc.ErrStale)
+		return stale(adapter.ErrStale)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
@@ -26,7 +27,7 @@ func (l *login) linkOrCreate() outcome {
 // change does the work of linkOrCreate without reporting it.
 func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
-		origin: authsvc.SessionOrigin{AMR: l.id.amr(), Agent: audit.PlainText(l.rq.r.UserAgent(), audit.MaxAgent), Network: shownNetwork(l.rq.clientIP())}}
+		origin: adapter.SessionOrigin{AMR: l.id.amr(), Agent: audit.PlainText(l.rq.r.UserAgent(), audit.MaxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
@@ -88,7 +89,7 @@ func (l *login) refreshAccount() outcome {
 	a.UserID = l.user.ID
 	err := l.desk.Adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
-	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		return stale(err)
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -108,9 +109,9 @@ func (l *login) link(u authsvc.User) outcome {
 	}
 	_, err := l.desk.Adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
 	switch {
-	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		return stale(err)
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		owner, lookErr := l.desk.Adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
 			return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
@@ -131,7 +132,7 @@ func (l *login) linkOrSignUp() outcome {
 	}
 	owner, err := l.desk.Adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return l.signUp()
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -140,8 +141,8 @@ func (l *login) linkOrSignUp() outcome {
 	_, err = l.lookup()
 	switch {
 	case err == nil:
-		return stale(authsvc.ErrConflict)
-	case !errors.Is(err, authsvc.ErrNotFound):
+		return stale(adapter.ErrConflict)
+	case !errors.Is(err, adapter.ErrNotFound):
 		return storeFailed(authsvc.CodeCallback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
@@ -187,7 +188,7 @@ func (l *login) create(a *authsvc.Account) outcome {
 	l.record = l.desk.keeper.sessions.start(&l.start)
 	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record, l.language())
 	switch {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		l.record = nil
 		return l.signUpConflict()
 	case err != nil:
@@ -216,8 +217,8 @@ func (l *login) signUpConflict() outcome {
 	_, err := l.lookup()
 	switch {
 	case err == nil:
-		return stale(authsvc.ErrConflict)
-	case errors.Is(err, authsvc.ErrNotFound):
+		return stale(adapter.ErrConflict)
+	case errors.Is(err, adapter.ErrNotFound):
 		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the address was taken meanwhile"))
 	}
 	return storeFailed(authsvc.CodeCallback, err)
@@ -230,12 +231,12 @@ func (l *login) proveEmail() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.desk.keepFirstProof {
 		return nil
 	}
-	p := authsvc.Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.desk.keepFirstProof,
+	p := adapter.Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.desk.keepFirstProof,
 		Revoke: l.desk.keeper.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
 	first := l.user.EmailVerified.IsZero()
 	u, removed, err := l.desk.Adapter.ProveEmail(l.rq.ctx, p)
 	switch {
-	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		return stale(err)
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -311,7 +312,7 @@ func (id *identity) amr() string {
 // the account is stored.
 func (dk *desk) userByAccount(ctx context.Context, provider, id string, former formerID) (authsvc.User, string, error) {
 	u, err := dk.Adapter.GetUserByAccount(ctx, provider, id)
-	if former.id == "" || !errors.Is(err, authsvc.ErrNotFound) {
+	if former.id == "" || !errors.Is(err, adapter.ErrNotFound) {
 		return u, id, err
 	}
 	if u, err = dk.Adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
@@ -323,10 +324,10 @@ func (dk *desk) userByAccount(ctx context.Context, provider, id string, former f
 	}
 	a, _ := splitAccount(all, provider, former.id)
 	if a == nil {
-		return authsvc.User{}, "", authsvc.ErrNotFound
+		return authsvc.User{}, "", adapter.ErrNotFound
 	}
 	if open, _ := dk.vault.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
-		return authsvc.User{}, "", authsvc.ErrNotFound
+		return authsvc.User{}, "", adapter.ErrNotFound
 	}
 	return u, former.id, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
@@ -47,7 +48,7 @@ func (l *login) refuseScheduled(u authsvc.User) outcome {
 	l.rq.auditUser = u.ID
 	err := l.desk.putPending(l.rq, u, pendingSignIn{Purpose: keepPurpose})
 	switch {
-	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrStale), errors.Is(err, adapter.ErrNotFound):
 		return stale(err)
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -66,7 +67,7 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 		return err
 	}
 	token := seal.Token()
-	c := authsvc.Credential{Kind: authsvc.CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
+	c := adapter.Credential{Kind: adapter.CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
 	c.Data = dk.fleet.SealText(&c, string(raw))
 	for try := 1; ; try++ {
 		err := dk.Adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
@@ -74,7 +75,7 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 		case err == nil:
 			rq.setCookie(cookie.Cookie{Name: dk.pendingCookie, Value: token, Expires: c.Expires})
 			return nil
-		case !errors.Is(err, authsvc.ErrTooMany), try == fleet.CreateTries:
+		case !errors.Is(err, adapter.ErrTooMany), try == fleet.CreateTries:
 			return err
 		}
 		if err := dk.dropOldestPending(rq, u.ID); err != nil {
@@ -85,12 +86,12 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 
 // putBack stores a sign-in that waits again, after its decision failed, so that the
 // person can repeat the decision. If that fails too, the person must sign in again.
-func (dk *desk) putBack(rq *request, c *authsvc.Credential) {
+func (dk *desk) putBack(rq *request, c *adapter.Credential) {
 	u, err := dk.Adapter.GetUser(rq.ctx, c.UserID)
 	if err == nil {
 		err = dk.Adapter.PutCredential(rq.ctx, *c, u.Epoch, maxPending)
 	}
-	if err != nil && !errors.Is(err, authsvc.ErrConflict) { // it was never deleted
+	if err != nil && !errors.Is(err, adapter.ErrConflict) { // it was never deleted
 		dk.Log.Warn("a sign-in that waits is lost: its decision failed, and it cannot be stored again", "request", rq.requestID(), "cause", err)
 	}
 }
@@ -100,13 +101,13 @@ func (dk *desk) dropOldestPending(rq *request, userID string) error {
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(p.Credentials, func(c authsvc.Credential) bool { return c.Kind != authsvc.CredentialPending })
+	kept := slices.DeleteFunc(p.Credentials, func(c adapter.Credential) bool { return c.Kind != adapter.CredentialPending })
 	if len(kept) == 0 {
 		return nil
 	}
-	oldest := slices.MinFunc(kept, func(a, b authsvc.Credential) int { return a.Created.Compare(b.Created) })
-	err = dk.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
-	if errors.Is(err, authsvc.ErrNotFound) { // another request deleted it
+	oldest := slices.MinFunc(kept, func(a, b adapter.Credential) int { return a.Created.Compare(b.Created) })
+	err = dk.Adapter.DeleteCredential(rq.ctx, adapter.CredentialPending, oldest.ID, userID, nil)
+	if errors.Is(err, adapter.ErrNotFound) { // another request deleted it
 		return nil
 	}
 	return err
@@ -114,15 +115,15 @@ func (dk *desk) dropOldestPending(rq *request, userID string) error {
 
 // waiting returns the sign-in that waits in this browser for a purpose, or nil if there
 // is none.
-func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error) {
+func (dk *desk) waiting(rq *request, purpose string) (*adapter.Credential, error) {
 	token, ok := rq.jar.Get(dk.pendingCookie)
 	if !ok || len(token) > maxTokenCookie {
 		return nil, nil
 	}
 	digest := seal.Digest(token)
-	c, err := dk.Adapter.GetCredential(rq.ctx, authsvc.CredentialPending, digest)
+	c, err := dk.Adapter.GetCredential(rq.ctx, adapter.CredentialPending, digest)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 )
@@ -53,7 +53,7 @@ func (l *login) signedInBefore() bool {
 	if err != nil {
 		l.desk.Log.Error("cannot tell a user about a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
 	}
-	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
+	return slices.ContainsFunc(all, func(r adapter.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
 
 // language returns the language of this sign-in, for notices and for other mail that no
@@ -82,9 +82,9 @@ func (l *login) keepLanguage() {
 		defer cancel()
 		p, err := s.Adapter.GetPerson(ctx, userID)
 		if err == nil && p.Locale != language {
-			err = s.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
+			err = s.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{Locale: &language}, nil)
 		}
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // ErrNotFound: deleted meanwhile
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) { // ErrNotFound: deleted meanwhile
 			s.Log.Warn("cannot store the language of a sign-in", "user", userID, "request", requestID, "err", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -23,7 +24,7 @@ type overlap struct {
 	user    string
 }
 
-func newOverlap(t *testing.T, store authsvc.Adapter, strategy string) *overlap {
+func newOverlap(t *testing.T, store adapter.Adapter, strategy string) *overlap {
 	t.Helper()
 	o := &overlap{store: arena.NewLedger(store)}
 	o.attack = arena.Start(t, func(c *authsvc.Config) {
@@ -233,7 +234,7 @@ func TestUnstoredSignInDuringEndSessions(t *testing.T) {
 	for n := 1; ; n++ {
 		inner, asked := memory.New(), 0
 		store := arena.NewLedger(inner)
-		world := func(a authsvc.Adapter) *arena.World {
+		world := func(a adapter.Adapter) *arena.World {
 			return arena.Start(t, func(c *authsvc.Config) {
 				c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = a, authsvc.StrategyJWT, true
 				c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
@@ -167,7 +168,7 @@ func TestSignedInPage(t *testing.T) {
 		"":                                       "", "http://cdn.example/a.png": "", "data:image/png;base64,AAAA": "", "javascript:alert(1)": "", "/me.png": "",
 		"https://cdn.example;script-src *": "", "https://a@cdn.example/": "", "https://cdn.example, https://evil.example/": "",
 	} {
-		if _, err := w.Store.UpdateUser(t.Context(), me, authsvc.UserUpdate{Image: &image}); err != nil {
+		if _, err := w.Store.UpdateUser(t.Context(), me, adapter.UserUpdate{Image: &image}); err != nil {
 			t.Fatal(err)
 		}
 		a := b.Get(page)
@@ -318,7 +319,7 @@ func TestSignInAfterReset(t *testing.T) {
 			t.Helper()
 			u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")
 			if err == nil {
-				err = w.Store.DeleteUser(t.Context(), u.ID, &authsvc.Revocation{Key: "user:" + u.ID, UserID: u.ID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)})
+				err = w.Store.DeleteUser(t.Context(), u.ID, &adapter.Revocation{Key: "user:" + u.ID, UserID: u.ID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)})
 			}
 			if err != nil {
 				t.Fatal(err)

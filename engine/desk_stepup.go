@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
@@ -140,7 +141,7 @@ func withoutQuery(address string) string {
 // are included only if there is no other way.
 func (dk *desk) stepUpWays(rq *request, s *authsvc.Session) (ways []pages.Provider, u authsvc.User, err error) {
 	u, err = dk.Adapter.GetUser(rq.ctx, s.UserID)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // the application's users need not be stored
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) { // the application's users need not be stored
 		return nil, u, err
 	}
 	accounts, err := dk.Adapter.ListAccounts(rq.ctx, s.UserID)
@@ -230,7 +231,7 @@ const maxStepUpTries = 10
 func (dk *desk) takeStepUpTry(rq *request) (n int, err error) {
 	for n = 1; n <= maxStepUpTries; n++ {
 		err = dk.Adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
-		if !errors.Is(err, authsvc.ErrConflict) {
+		if !errors.Is(err, adapter.ErrConflict) {
 			return n, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text/emailaddr"
@@ -89,7 +90,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		return f.wrongCode(rq, left)
 	}
 	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return f.dead(rq, address, hintedReason{hintUsed, "the code or its link was used"})
 	}
 	return f.proved(rq, address, t, err)
@@ -101,7 +102,7 @@ func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emai
 	for _, e := range asked {
 		more, err := em.takeTry(rq, e)
 		switch {
-		case errors.Is(err, authsvc.ErrConflict):
+		case errors.Is(err, adapter.ErrConflict):
 			left = 0
 		case err != nil:
 			return nil, 0, err
@@ -117,7 +118,7 @@ func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emai
 func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) {
 	for n := 1; n <= codeTries; n++ {
 		err = em.fleet.UseAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
-		if !errors.Is(err, authsvc.ErrConflict) {
+		if !errors.Is(err, adapter.ErrConflict) {
 			return codeTries - n, err
 		}
 	}

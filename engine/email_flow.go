@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/protocol/weburl"
@@ -54,7 +55,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		return fail(authsvc.CodeEmailSignin, err)
 	}
 	user, err := f.room.Adapter.GetUserByEmail(rq.ctx, address)
-	isNew := errors.Is(err, authsvc.ErrNotFound)
+	isNew := errors.Is(err, adapter.ErrNotFound)
 	if err != nil && !isNew {
 		return storeFailed(authsvc.CodeEmailSignin, err)
 	}
@@ -102,7 +103,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	if err != nil {
 		return fail(authsvc.CodeEmailSignin, err)
 	}
-	m := authsvc.Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
+	m := adapter.Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
 	var next claim
 	if send {
 		next = f.room.mailing.mails.claimFirst(&m)
@@ -110,7 +111,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	} else {
 		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
 	}
-	err = f.room.Adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
+	err = f.room.Adapter.PutToken(rq.ctx, adapter.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
 		return storeFailed(authsvc.CodeEmailSignin, err)
 	}
@@ -234,9 +235,9 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 }
 
 // proved returns the identity of the person who got the mail whose token was taken.
-func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationToken, err error) outcome {
+func (f *emailFlow) proved(rq *request, address string, t adapter.VerificationToken, err error) outcome {
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return f.dead(rq, address, fixedReason("the link is unknown or was used"))
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
@@ -270,7 +271,7 @@ func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
 		t, err := em.Adapter.GetToken(rq.ctx, address, stored)
-		if !errors.Is(err, authsvc.ErrNotFound) {
+		if !errors.Is(err, adapter.ErrNotFound) {
 			return err == nil && rq.now.Before(t.Expires), err
 		}
 	}
@@ -278,9 +279,9 @@ func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool,
 }
 
 // takeLink takes the link's token, whichever secret it was stored under.
-func (em *emailRoom) takeLink(rq *request, address, token string) (t authsvc.VerificationToken, err error) {
+func (em *emailRoom) takeLink(rq *request, address, token string) (t adapter.VerificationToken, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
-		if t, err = em.Adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, authsvc.ErrNotFound) {
+		if t, err = em.Adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, adapter.ErrNotFound) {
 			return t, err
 		}
 	}
@@ -335,10 +336,10 @@ var emailEvents = []audit.Kind{
 
 // invitation implements [inviter]. The mail has no code: a code counts only with the
 // cookie of the browser that asked for it, and no browser did.
-func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
+func (f *emailFlow) invitation(u authsvc.User, language string) (adapter.Mail, error) {
 	now := f.room.fleet.Now()
 	plain := seal.Token()
 	payload, err := f.sealQueued(queuedMail{UserID: u.ID}, mailtext.Data{Invited: true, Sender: f.From,
 		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
-	return authsvc.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
+	return adapter.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
@@ -182,10 +183,10 @@ func TestRefusedLinksAreNotQueued(t *testing.T) {
 
 // A queueBound is a store whose mail queue is small.
 type queueBound struct {
-	authsvc.Adapter
+	adapter.Adapter
 	most int
 }
 
-func (q *queueBound) PutToken(ctx context.Context, v authsvc.VerificationToken, m authsvc.Mail, _ int) error {
+func (q *queueBound) PutToken(ctx context.Context, v adapter.VerificationToken, m adapter.Mail, _ int) error {
 	return q.Adapter.PutToken(ctx, v, m, q.most)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -92,7 +93,7 @@ func (o *rotator) answer(path string, form url.Values) (int, string) {
 }
 
 // at runs a replica that has the rotator as its provider "odd".
-func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
+func (o *rotator) at(t *testing.T, store adapter.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
 		c.Providers = append(c.Providers, oddClient(func(p *authsvc.OAuth) { p.Endpoints.Revocation = "https://odd.test/revoke" }))
@@ -104,18 +105,18 @@ func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Con
 }
 
 // unlinkOf returns the revocation that unlinking an account writes for a user.
-func unlinkOf(userID string) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: "account:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+func unlinkOf(userID string) *adapter.Revocation {
+	return &adapter.Revocation{Key: "account:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
 // endOf returns the revocation that EndSessions writes for a user.
-func endOf(userID string) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+func endOf(userID string) *adapter.Revocation {
+	return &adapter.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
 // due stores a user "ada" and returns her account at "odd". Its access token expires
 // in d.
-func due(t *testing.T, store authsvc.Adapter, d time.Duration) authsvc.Account {
+func due(t *testing.T, store adapter.Adapter, d time.Duration) authsvc.Account {
 	t.Helper()
 	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Name: "Ada"})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -143,7 +144,7 @@ func TestGateAccessTokenIdentity(t *testing.T) {
 // and its user, and that no token passes while the store is down.
 func TestGateAccessTokenUser(t *testing.T) {
 	t.Parallel()
-	block := func(u authsvc.PersonUpdate) func(t *testing.T, w *arena.World) {
+	block := func(u adapter.PersonUpdate) func(t *testing.T, w *arena.World) {
 		return func(t *testing.T, w *arena.World) {
 			if err := w.Store.SetPerson(t.Context(), "ada-id", u, nil); err != nil {
 				t.Fatal(err)
@@ -158,8 +159,8 @@ func TestGateAccessTokenUser(t *testing.T) {
 	}{
 		"":              {func(*testing.T, *arena.World) { time.Sleep(4 * time.Minute) }, 200, ""},
 		"expired":       {func(*testing.T, *arena.World) { time.Sleep(5 * time.Minute) }, 401, "has expired"},
-		"blocked":       {block(authsvc.PersonUpdate{Blocked: &at}), 401, "is blocked"},
-		"to be deleted": {block(authsvc.PersonUpdate{DeleteAfter: &at}), 401, "scheduled for deletion"},
+		"blocked":       {block(adapter.PersonUpdate{Blocked: &at}), 401, "is blocked"},
+		"to be deleted": {block(adapter.PersonUpdate{DeleteAfter: &at}), 401, "scheduled for deletion"},
 		"deleted":       {func(t *testing.T, w *arena.World) { _ = w.DeleteUser(t.Context(), "ada-id") }, 401, "no longer exists"},
 		"the store is down": {func(_ *testing.T, w *arena.World) {
 			w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })

@@ -12,6 +12,7 @@ import (
 	"authsvc/internal/protocol/gate"
 	"authsvc/internal/protocol/upstream"
 	"authsvc/internal/text"
+	"authsvc/stats"
 )
 
 // A checkRoute describes how a kind of proxy asks about the requests it receives. The
@@ -97,12 +98,12 @@ func sentAuthorization(h http.Header, v *verdict) []string {
 // pass.
 func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, outcome) {
 	if !gt.fromChecker(rq) {
-		gt.count(rq, &verdict{}, authsvc.GateUntrusted)
+		gt.count(rq, &verdict{}, stats.GateUntrusted)
 		return verdict{}, notSetUp(rq, "proxy", "", http.StatusForbidden)
 	}
 	method, host, target, ok := rt.original(rq, rest)
 	if !ok {
-		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		gt.count(rq, &verdict{}, stats.GateMalformed)
 		rq.audit("gate.malformed", "", "X-Forwarded-Method, X-Forwarded-Host or X-Forwarded-Uri is missing or repeated")
 		gt.warnOnceAMinute(rq, "forwarded", peerOf(rq.r).String(),
 			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or repeats one of them, so nothing passes; "+
@@ -110,7 +111,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 		return verdict{}, notSetUp(rq, "headers", "", http.StatusBadRequest)
 	}
 	if rt.codesOnly && !sameHost(rq, rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
-		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		gt.count(rq, &verdict{}, stats.GateMalformed)
 		rq.audit("gate.malformed", "", "Host and X-Forwarded-Host differ")
 		gt.warnOnceAMinute(rq, "two hosts", peerOf(rq.r).String(),
 			"a proxy asks with a Host and an X-Forwarded-Host that differ, so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
@@ -124,7 +125,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	}
 	rq.r = asked
 	if reason := gt.unsafeToPass(rq, rt, asked); reason != "" {
-		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		gt.count(rq, &verdict{}, stats.GateMalformed)
 		rq.audit("gate.malformed", "", reason)
 		return verdict{target: target}, refused(problemMalformed)
 	}

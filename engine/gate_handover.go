@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/internal/protocol/handover"
 	"authsvc/internal/protocol/weburl"
@@ -154,7 +154,7 @@ func (gt *gateRoom) gateEnter(rq *request) outcome {
 	}
 	rq.expireCookie(gt.attemptPrefix+handover.ID(c.Challenge), "")
 	switch err := gt.Adapter.UseOnce(rq.ctx, "gate:"+c.Challenge, time.Unix(a.Expires, 0).Add(time.Minute)); {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		return gt.refuseEntry(rq, "the code was used before", origin, a.To, http.StatusBadRequest)
 	case err != nil:
 		return gt.entryFailed(rq, err, origin, a.To)

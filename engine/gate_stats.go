@@ -4,16 +4,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"authsvc"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/gate"
+	"authsvc/stats"
 )
 
 // A hostMeter counts what the gate does at one host.
 type hostMeter struct {
-	decisions fleet.Counter[authsvc.GateDecision]
+	decisions fleet.Counter[stats.GateDecision]
 	open      atomic.Int64
-	closed    fleet.Counter[authsvc.StreamEnd]
+	closed    fleet.Counter[stats.StreamEnd]
 }
 
 // meters holds the meters of the hosts. Services that replace one another by
@@ -38,32 +38,32 @@ func (m *meters) host(origin string) *hostMeter {
 
 // decided counts the decision about a request for the gate.
 func (gt *gateRoom) decided(rq *request, v *verdict) {
-	decision := authsvc.GateForbidden
+	decision := stats.GateForbidden
 	if v.site == nil {
 		gt.count(rq, v, decision)
 		return
 	}
 	switch v.Verdict {
 	case gate.Allowed:
-		if decision = authsvc.GateAllow; v.session == nil {
-			decision = authsvc.GateAnonymous
+		if decision = stats.GateAllow; v.session == nil {
+			decision = stats.GateAnonymous
 		}
 	case gate.SignIn:
-		if decision = authsvc.GateUnauthenticated; navigates(rq) || isFrame(rq.r.Header) {
-			decision = authsvc.GateSignIn
+		if decision = stats.GateUnauthenticated; navigates(rq) || isFrame(rq.r.Header) {
+			decision = stats.GateSignIn
 		}
 	case gate.Stale:
-		decision = authsvc.GateStale
+		decision = stats.GateStale
 	case gate.Malformed:
-		decision = authsvc.GateMalformed
+		decision = stats.GateMalformed
 	case gate.Unjudged:
-		decision = authsvc.GateError
+		decision = stats.GateError
 	}
 	gt.count(rq, v, decision)
 }
 
 // count counts a decision at the host of a verdict.
-func (gt *gateRoom) count(rq *request, v *verdict, d authsvc.GateDecision) {
+func (gt *gateRoom) count(rq *request, v *verdict, d stats.GateDecision) {
 	if v.site == nil {
 		gt.allMeters.host("").decisions.Add(d)
 		return

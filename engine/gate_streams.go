@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"authsvc"
 	"authsvc/internal/protocol/gate"
+	"authsvc/stats"
 )
 
 // streams holds the requests that the gate has let pass and that are being answered.
@@ -45,7 +45,7 @@ func (l *streams) end() {
 	l.open = nil
 	l.mu.Unlock()
 	for st := range all {
-		st.cut(authsvc.StreamStopped)
+		st.cut(stats.StreamStopped)
 	}
 }
 
@@ -73,7 +73,7 @@ func (gt *gateRoom) watch(r *http.Request, v verdict) *stream {
 	st.timer = time.AfterFunc(gt.recheck, st.judgeAgain)
 	st.mu.Unlock()
 	if !gt.streams.add(st) {
-		st.cut(authsvc.StreamStopped)
+		st.cut(stats.StreamStopped)
 	}
 	return st
 }
@@ -92,9 +92,9 @@ func (st *stream) judgeAgain() {
 	now := st.service.judge(s.site.newRequest(r.WithContext(st.Context)), r.Host, r.Method, st.verdict.target, r.Header, false)
 	switch {
 	case now.Verdict == gate.Unjudged:
-		st.cut(authsvc.StreamError)
+		st.cut(stats.StreamError)
 	case now.Verdict != gate.Allowed || now.userID() != st.verdict.userID():
-		st.cut(authsvc.StreamRefused)
+		st.cut(stats.StreamRefused)
 	default:
 		st.mu.Lock()
 		defer st.mu.Unlock()
@@ -105,7 +105,7 @@ func (st *stream) judgeAgain() {
 }
 
 // cut ends the stream before its answer is complete.
-func (st *stream) cut(why authsvc.StreamEnd) {
+func (st *stream) cut(why stats.StreamEnd) {
 	if st.finish() {
 		st.meter.closed.Add(why)
 	}

@@ -18,6 +18,7 @@ import (
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
+	"authsvc/stats"
 )
 
 // gatedWorld is a service with a program behind the gate at its own host. The program
@@ -306,7 +307,7 @@ func TestGuardEndsStreams(t *testing.T) {
 				<-second
 				synctest.Wait()
 				got := w.Stats().Gate[arena.Origin]
-				if got.OpenStreams != 0 || got.StreamsClosed[authsvc.StreamRefused] != 2 || got.StreamsClosed[authsvc.StreamStopped] != 1 || len(got.StreamsClosed) != 2 {
+				if got.OpenStreams != 0 || got.StreamsClosed[stats.StreamRefused] != 2 || got.StreamsClosed[stats.StreamStopped] != 1 || len(got.StreamsClosed) != 2 {
 					t.Errorf("counted: %+v", got)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
@@ -232,7 +233,7 @@ func TestGateTokenEnds(t *testing.T) {
 		"expired": func(_ *testing.T, _ *arena.World, info authsvc.PersonalToken) { time.Sleep(time.Until(info.Expires)) },
 		"blocked": func(t *testing.T, w *arena.World, _ authsvc.PersonalToken) {
 			blocked := time.Now()
-			if err := w.Store.SetPerson(t.Context(), "ada-id", authsvc.PersonUpdate{Blocked: &blocked}, nil); err != nil {
+			if err := w.Store.SetPerson(t.Context(), "ada-id", adapter.PersonUpdate{Blocked: &blocked}, nil); err != nil {
 				t.Error(err)
 			}
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal/sessionshape"
 )
 
@@ -111,7 +112,7 @@ func (is *issuer) openAccess(rq *request, token, origin string) (s *authsvc.Sess
 func (is *issuer) sessionOf(rq *request, userID string, expires time.Time) (s *authsvc.Session, reason string, err error) {
 	u, err := is.Adapter.GetUser(rq.ctx, userID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return nil, "its user no longer exists", nil
 	case err != nil:
 		return nil, "", err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/oidc"
@@ -23,7 +24,7 @@ type Keys struct{ of *issuer }
 // SigningKeys returns the keys of GET jwks as stored, sorted by algorithm and then by
 // the order in which they sign. It returns ErrNoTokens if the service issues no tokens,
 // and ErrSealedKeys if the keys cannot be decrypted.
-func (k Keys) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
+func (k Keys) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	return k.of.SigningKeys(ctx)
 }
 
@@ -112,11 +113,11 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 		return nil
 	}
 	set, stale, err := is.readKeys(ctx)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		set, err = is.firstKeys(ctx)
 	}
 	switch {
-	case errors.Is(err, authsvc.ErrSealedKeys):
+	case errors.Is(err, ErrSealedKeys):
 		return &authsvc.ConfigError{Code: "signing_keys_sealed", Field: "Secrets", Problem: "has no entry that opens the signing keys in the store",
 			Fix: "add the secret that sealed them as a further entry; if it is lost, replace the keys at once with Service.RotateKeys (existing tokens are refused from then on)"}
 	case err != nil:
@@ -173,7 +174,7 @@ func (is *issuer) readKeys(ctx context.Context) (set signingkeys.Set, stale bool
 func (is *issuer) unsealKeys(sealed string) (set signingkeys.Set, stale bool, err error) {
 	text, stale, err := is.signing.box.Open(sealed, metaKeys)
 	if err != nil {
-		return signingkeys.Set{}, false, authsvc.ErrSealedKeys
+		return signingkeys.Set{}, false, ErrSealedKeys
 	}
 	set, err = signingkeys.Decode(text)
 	return set, stale, err
@@ -267,7 +268,7 @@ func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(s
 	ctx, cancel := context.WithTimeout(ctx, fleet.LeaseFor)
 	defer cancel()
 	set, stale, err := is.readKeys(ctx)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !(evenSealed && errors.Is(err, authsvc.ErrSealedKeys)) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) && !(evenSealed && errors.Is(err, ErrSealedKeys)) {
 		return err
 	}
 	set, err = change(set, stale)
@@ -315,29 +316,29 @@ func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 }
 
 // SigningKeys implements [Service.SigningKeys].
-func (is *issuer) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
+func (is *issuer) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	set := is.signing.derived
 	switch {
 	case !is.signing.enabled:
-		return nil, authsvc.ErrNoTokens
+		return nil, ErrNoTokens
 	case is.signing.stored:
 		var err error
-		if set, _, err = is.readKeys(ctx); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if set, _, err = is.readKeys(ctx); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return nil, err
 		}
 	}
 	now := is.fleet.Now()
-	var list []authsvc.SigningKey
+	var list []SigningKey
 	for _, alg := range signingkeys.Algorithms() {
 		for _, k := range set.Keys() {
 			if k.Alg != alg {
 				continue
 			}
-			one := authsvc.SigningKey{ID: k.ID, Alg: authsvc.SigningAlg(alg), State: authsvc.KeyPrevious, Published: k.Made, From: k.From, Until: set.Until(k), Gone: set.Gone(k)}
+			one := SigningKey{ID: k.ID, Alg: authsvc.SigningAlg(alg), State: KeyPrevious, Published: k.Made, From: k.From, Until: set.Until(k), Gone: set.Gone(k)}
 			if k == set.Signing(alg, now) {
-				one.State = authsvc.KeySigning
+				one.State = KeySigning
 			} else if now.Before(k.From) {
-				one.State = authsvc.KeyNext
+				one.State = KeyNext
 			}
 			list = append(list, one)
 		}
@@ -374,7 +375,7 @@ func (is *issuer) RetireKey(ctx context.Context, id string) error {
 	err := is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
 		var ok bool
 		if after, made, ok, err = set.Retire(id, is.fleet.Now(), is.signing.plan); err == nil && !ok {
-			err = fmt.Errorf("%w: no signing key has that id", authsvc.ErrNotFound)
+			err = fmt.Errorf("%w: no signing key has that id", adapter.ErrNotFound)
 		}
 		return after, err
 	})
@@ -389,9 +390,9 @@ func (is *issuer) RetireKey(ctx context.Context, id string) error {
 func (is *issuer) keysCanChange() error {
 	switch {
 	case !is.signing.enabled:
-		return authsvc.ErrNoTokens
+		return ErrNoTokens
 	case !is.signing.stored:
-		return authsvc.ErrDerivedKeys
+		return ErrDerivedKeys
 	}
 	return nil
 }

@@ -16,13 +16,14 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
 
 // tokenReplica is a replica of a store that issues tokens and has sessions in cookies.
-func tokenReplica(t *testing.T, store authsvc.Adapter, secrets ...string) *arena.World {
+func tokenReplica(t *testing.T, store adapter.Adapter, secrets ...string) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
 		c.Tokens.Audiences = []authsvc.Audience{{ID: "api", TTL: 15 * time.Minute}}
@@ -165,7 +166,7 @@ func TestKeysRetired(t *testing.T) {
 		store := memory.New()
 		one, two := tokenReplica(t, store), tokenReplica(t, store)
 		first := kidOf(t, one)
-		if err := one.RetireKey(t.Context(), "no-such-key"); !errors.Is(err, authsvc.ErrNotFound) {
+		if err := one.RetireKey(t.Context(), "no-such-key"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Error(err)
 		}
 		if err := one.RetireKey(t.Context(), first); err != nil {
@@ -177,7 +178,7 @@ func TestKeysRetired(t *testing.T) {
 			t.Errorf("%v after %s, %s", kids, first, second)
 		}
 		list, err := two.SigningKeys(t.Context())
-		if err != nil || len(list) != 1 || list[0].ID != second || list[0].State != authsvc.KeySigning || list[0].Alg != authsvc.SigningES256 {
+		if err != nil || len(list) != 1 || list[0].ID != second || list[0].State != engine.KeySigning || list[0].Alg != authsvc.SigningES256 {
 			t.Errorf("%+v, %v", list, err)
 		}
 		end(one, t)
@@ -218,7 +219,7 @@ func TestKeysWhileTheStoreIsAway(t *testing.T) {
 
 // awayStore is a store whose meta records can be out of reach.
 type awayStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	gone atomic.Bool
 }
 
@@ -264,7 +265,7 @@ func TestKeysHeld(t *testing.T) {
 // takenOver is a store in which another process takes the lease right after it was
 // given.
 type takenOver struct {
-	authsvc.Adapter
+	adapter.Adapter
 	on    bool
 	taken int
 }
@@ -272,7 +273,7 @@ type takenOver struct {
 func (s *takenOver) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	if s.on && name == "signing-keys" {
 		if s.taken++; s.taken > 1 {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 	}
 	return s.Adapter.Lease(ctx, name, holder, now, until)
@@ -318,14 +319,14 @@ func TestKeysWithoutStorage(t *testing.T) {
 			t.Errorf("%+v, %v", list, err)
 		}
 		for _, k := range list {
-			if k.State == authsvc.KeySigning && k.Alg == authsvc.SigningES256 && k.ID != token.header.KeyID {
+			if k.State == engine.KeySigning && k.Alg == authsvc.SigningES256 && k.ID != token.header.KeyID {
 				t.Errorf("%s is listed as the signing key", k.ID)
 			}
 		}
-		if _, err := w.RotateKeys(t.Context(), true); !errors.Is(err, authsvc.ErrDerivedKeys) {
+		if _, err := w.RotateKeys(t.Context(), true); !errors.Is(err, engine.ErrDerivedKeys) {
 			t.Error(err)
 		}
-		if err := w.RetireKey(t.Context(), kids[0]); !errors.Is(err, authsvc.ErrDerivedKeys) {
+		if err := w.RetireKey(t.Context(), kids[0]); !errors.Is(err, engine.ErrDerivedKeys) {
 			t.Error(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/personaltoken"
@@ -73,7 +74,7 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func() error) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
 	now := is.fleet.Now().UTC().Truncate(time.Millisecond)
-	c := authsvc.Credential{Kind: authsvc.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
+	c := adapter.Credential{Kind: adapter.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
 	if c.Data, err = is.fleet.SealData(&c, uses); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
@@ -126,13 +127,13 @@ func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalU
 }
 
 // openPersonal decrypts where a token is valid.
-func (is *issuer) openPersonal(c *authsvc.Credential) (uses personalUses, stale bool, err error) {
+func (is *issuer) openPersonal(c *adapter.Credential) (uses personalUses, stale bool, err error) {
 	stale, err = is.fleet.OpenData(c, &uses)
 	return uses, stale, err
 }
 
 // personalEnd returns when a token expires in this configuration.
-func (is *issuer) personalEnd(c *authsvc.Credential) time.Time {
+func (is *issuer) personalEnd(c *adapter.Credential) time.Time {
 	last := c.Created.Add(is.pats.maxAge)
 	if c.Expires.IsZero() || last.Before(c.Expires) {
 		return last
@@ -146,7 +147,7 @@ func personalID(digest string) string {
 	return seal.Digest("personal access token " + digest)[:chars]
 }
 
-func (is *issuer) describePersonal(c *authsvc.Credential) authsvc.PersonalToken {
+func (is *issuer) describePersonal(c *adapter.Credential) authsvc.PersonalToken {
 	uses, _, err := is.openPersonal(c)
 	return authsvc.PersonalToken{ID: personalID(c.ID), UserID: c.UserID, Name: c.Name, Audiences: uses.Audiences, Hosts: uses.Hosts,
 		Created: c.Created, Used: c.Used, Expires: is.personalEnd(c), Sealed: err != nil}
@@ -163,11 +164,11 @@ func (is *issuer) PersonalTokens(ctx context.Context, userID string) ([]authsvc.
 	return all, err
 }
 
-func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc.Credential, err error) {
+func (is *issuer) personalOf(ctx context.Context, userID string) (list []adapter.Credential, err error) {
 	p, err := is.Adapter.GetPerson(ctx, userID)
 	for _, c := range p.Credentials {
 		switch c.Kind {
-		case authsvc.CredentialToken:
+		case adapter.CredentialToken:
 			list = append(list, c)
 		}
 	}
@@ -188,16 +189,16 @@ func (is *issuer) dropPersonal(ctx context.Context, userID, id string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(c authsvc.Credential) bool { return personalID(c.ID) == id })
+	i := slices.IndexFunc(list, func(c adapter.Credential) bool { return personalID(c.ID) == id })
 	if i < 0 {
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	}
-	return is.Adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil)
+	return is.Adapter.DeleteCredential(ctx, adapter.CredentialToken, list[i].ID, userID, nil)
 }
 
 // RevokePersonalTokens implements [Service.RevokePersonalTokens].
 func (is *issuer) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
-	n, err := is.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialToken)
+	n, err := is.Adapter.DeleteCredentials(ctx, userID, nil, adapter.CredentialToken)
 	if err == nil && n > 0 {
 		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
 	}

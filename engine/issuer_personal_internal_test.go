@@ -10,32 +10,33 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal/personaltoken"
 )
 
 // oneCredential is a store with one user, who has one credential.
 type oneCredential struct {
-	authsvc.Adapter
+	adapter.Adapter
 	user authsvc.User
-	c    authsvc.Credential
+	c    adapter.Credential
 }
 
 func (s *oneCredential) GetUser(context.Context, string) (authsvc.User, error) { return s.user, nil }
-func (s *oneCredential) PutCredential(_ context.Context, c authsvc.Credential, _ int64, _ int) error {
+func (s *oneCredential) PutCredential(_ context.Context, c adapter.Credential, _ int64, _ int) error {
 	s.c = c
 	return nil
 }
 
 // GetCredential compares loosely, as a table with a wrong collation does.
-func (s *oneCredential) GetCredential(context.Context, authsvc.CredentialKind, string) (authsvc.Credential, error) {
+func (s *oneCredential) GetCredential(context.Context, adapter.CredentialKind, string) (adapter.Credential, error) {
 	return s.c, nil
 }
-func (s *oneCredential) UpdateCredential(context.Context, authsvc.Credential) error {
-	return authsvc.ErrStale
+func (s *oneCredential) UpdateCredential(context.Context, adapter.Credential) error {
+	return adapter.ErrStale
 }
 func (s *oneCredential) GetMeta(context.Context, string) (string, error) {
-	return "", authsvc.ErrNotFound
+	return "", adapter.ErrNotFound
 }
 
 // TestPersonalTokenJudged checks that judgePersonal, which the gate also uses, says

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
@@ -113,7 +114,7 @@ func TestPersonalTokenRefused(t *testing.T) {
 			return bear(w, token, "api")
 		}, 401, "unauthenticated"},
 		"blocked": {nil, func(t *testing.T, w *arena.World, token, _ string) *browser.Answer {
-			if err := w.Store.SetPerson(t.Context(), "ada-id", authsvc.PersonUpdate{Blocked: &blocked}, nil); err != nil {
+			if err := w.Store.SetPerson(t.Context(), "ada-id", adapter.PersonUpdate{Blocked: &blocked}, nil); err != nil {
 				t.Error(err)
 			}
 			return bear(w, token, "api")
@@ -438,15 +439,15 @@ func TestCreatePersonalToken(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := w.RevokePersonalToken(t.Context(), "bob-id", "nothing"); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := w.RevokePersonalToken(t.Context(), "bob-id", "nothing"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Error(err)
 	}
 	_, mine := personal(t, w)
-	if err := w.RevokePersonalToken(t.Context(), "bob-id", mine.ID); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := w.RevokePersonalToken(t.Context(), "bob-id", mine.ID); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("another user's: %v", err)
 	}
 	at := time.Now()
-	if err := w.Store.SetPerson(t.Context(), "bob-id", authsvc.PersonUpdate{Blocked: &at}, nil); err != nil {
+	if err := w.Store.SetPerson(t.Context(), "bob-id", adapter.PersonUpdate{Blocked: &at}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.CreatePersonalToken(t.Context(), "bob-id", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}}); !errors.Is(err, authsvc.ErrAccessDenied) {
@@ -466,13 +467,13 @@ func TestPersonalTokensMost(t *testing.T) {
 			switch {
 			case err == nil:
 				made.Add(1)
-			case errors.Is(err, authsvc.ErrTooMany):
+			case errors.Is(err, adapter.ErrTooMany):
 				tooMany.Add(1)
 			default:
 				t.Error(err)
 			}
 			if i == 0 {
-				if err := w.Store.SetPerson(t.Context(), "ada-id", authsvc.PersonUpdate{}, &authsvc.Revocation{Key: "user:ada-id", UserID: "ada-id", Expires: time.Now().Add(time.Hour)}); err != nil {
+				if err := w.Store.SetPerson(t.Context(), "ada-id", adapter.PersonUpdate{}, &adapter.Revocation{Key: "user:ada-id", UserID: "ada-id", Expires: time.Now().Add(time.Hour)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -496,7 +497,7 @@ func TestPersonalTokenOvertaken(t *testing.T) {
 	w.Ledger.BreakAt(func(_ int, method string) arena.Failure {
 		if method == "PutCredential" && !done {
 			done = true
-			if err := w.Ledger.Behind.SetPerson(t.Context(), "ada-id", authsvc.PersonUpdate{Blocked: &at}, &authsvc.Revocation{Key: "user:ada-id", UserID: "ada-id", Expires: at.Add(time.Hour)}); err != nil {
+			if err := w.Ledger.Behind.SetPerson(t.Context(), "ada-id", adapter.PersonUpdate{Blocked: &at}, &adapter.Revocation{Key: "user:ada-id", UserID: "ada-id", Expires: at.Add(time.Hour)}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/personaltoken"
@@ -142,9 +143,9 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 		return nil, "it is not a token", nil
 	}
 	digest := seal.Digest(token)
-	c, err := is.Adapter.GetCredential(rq.ctx, authsvc.CredentialToken, digest)
+	c, err := is.Adapter.GetCredential(rq.ctx, adapter.CredentialToken, digest)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound) || err == nil && !text.Same(c.ID, digest): // a store may compare loosely
+	case errors.Is(err, adapter.ErrNotFound) || err == nil && !text.Same(c.ID, digest): // a store may compare loosely
 		return nil, "it is unknown", nil
 	case err != nil:
 		return nil, "", err
@@ -169,7 +170,7 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 
 // usePersonal records the day of the use, and reseals data that an older secret sealed.
 // It does so after the request. If several requests do so at once, one write is enough.
-func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUses, stale bool) {
+func (is *issuer) usePersonal(rq *request, c adapter.Credential, uses personalUses, stale bool) {
 	day := rq.now.UTC().Truncate(24 * time.Hour)
 	if !stale && !c.Used.Before(day) {
 		return
@@ -182,7 +183,7 @@ func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUs
 	is.fleet.RunTask("use of a personal access token", func(life context.Context) {
 		ctx, cancel := fleet.Detached(life, personalTimeout)
 		defer cancel()
-		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
+		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, adapter.ErrStale) && !errors.Is(err, adapter.ErrNotFound) {
 			log.Warn("cannot record the use of a personal access token", "user", c.UserID, "err", err)
 		}
 	})

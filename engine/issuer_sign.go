@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/protocol/access"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/signingkeys"
@@ -68,7 +69,7 @@ type audience struct {
 }
 
 // A claimSource adds the claims for a name in Audience.Claims to a token.
-type claimSource func(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error
+type claimSource func(ctx context.Context, store adapter.Adapter, v *authsvc.Session, claims map[string]any) error
 
 const maxJWT = 4 << 10 // bytes of a token
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -19,7 +20,7 @@ const otherSecret = "zR3kL9pQ1wE5tY7uI2oA6sD8fG0hJ4xC1vB3nM5qW7e"
 
 // names records the names of leases and limits in the store.
 type names struct {
-	authsvc.Adapter
+	adapter.Adapter
 	mu  sync.Mutex
 	set map[string]bool
 }
@@ -38,7 +39,7 @@ func (n *names) Lease(ctx context.Context, name, holder string, now, until time.
 	return n.Adapter.Lease(ctx, name, holder, now, until)
 }
 
-func (n *names) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+func (n *names) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (int, time.Duration, error) {
 	for _, q := range list {
 		n.note(q.Key)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
@@ -82,8 +83,8 @@ func TestKeysWithoutURL(t *testing.T) {
 			t.Errorf("%q: the CSRF token counts: %t", bound, counts)
 		}
 		digest := base64.RawURLEncoding.EncodeToString(ring.MAC("email link" + bound).Sum(link))
-		put := authsvc.VerificationToken{Identifier: "ada@app.test", Token: digest, Expires: time.Now().Add(time.Minute)}
-		if err := w.Store.PutToken(t.Context(), put, authsvc.Mail{ID: digest, Expires: put.Expires}, 100); err != nil {
+		put := adapter.VerificationToken{Identifier: "ada@app.test", Token: digest, Expires: time.Now().Add(time.Minute)}
+		if err := w.Store.PutToken(t.Context(), put, adapter.Mail{ID: digest, Expires: put.Expires}, 100); err != nil {
 			t.Fatal(err)
 		}
 		a = w.Browser().Post("/api/auth/callback/email", "email", "ada@app.test", "token", link)

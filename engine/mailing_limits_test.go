@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -169,11 +170,11 @@ func TestMailLimitPerNetwork(t *testing.T) {
 
 // A permitCount is a store that counts the calls of rate limits, and their quotas.
 type permitCount struct {
-	authsvc.Adapter
+	adapter.Adapter
 	asked int
 }
 
-func (p *permitCount) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+func (p *permitCount) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (int, time.Duration, error) {
 	p.asked += 1 + len(list)
 	return p.Adapter.Permit(ctx, now, list...)
 }
@@ -259,7 +260,7 @@ func TestMailsPastTotalAreRefused(t *testing.T) {
 		judge("twin, what is free again", 52, 12, 1)
 		ask(2)
 		judge("past it again", 52, 14, 2)
-		if _, err := store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("what was refused is in the queue: %v", err)
 		}
 		for _, e := range s.recorded {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
@@ -125,7 +126,7 @@ func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	switch {
 	case err == nil:
 		ml.notify(ctx, notice{what: "ended", user: u})
-	case !errors.Is(err, authsvc.ErrNotFound): // a user of the application need not be stored
+	case !errors.Is(err, adapter.ErrNotFound): // a user of the application need not be stored
 		ml.Log.Error("cannot tell a user that sessions were ended", "user", userID, "err", err)
 	}
 }
@@ -153,7 +154,7 @@ func (ml *mailing) notifyBlocked(ctx context.Context, before authsvc.User) {
 		return
 	}
 	first := ml.Adapter.UseOnce(ctx, fmt.Sprintf("blocked:%s:%d", before.ID, before.Epoch), ml.fleet.Now().Add(time.Hour))
-	if !errors.Is(first, authsvc.ErrConflict) {
+	if !errors.Is(first, adapter.ErrConflict) {
 		ml.notify(ctx, notice{what: "blocked", user: before})
 	}
 }
@@ -190,7 +191,7 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 	ok := ml.permitNotice(ctx, &n, now)
 	if ok {
 		err := ml.putNotice(ctx, n, by, now)
-		if ok = !errors.Is(err, authsvc.ErrQueueFull); ok && err != nil {
+		if ok = !errors.Is(err, adapter.ErrQueueFull); ok && err != nil {
 			ml.Log.Error("cannot tell a user about a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 			return
 		}
@@ -231,7 +232,7 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 	if n.undoToken == "" && n.canUndo() {
 		var err error
 		n.undoToken, err = ml.putUndo(ctx, &n, now)
-		if errors.Is(err, authsvc.ErrTooMany) {
+		if errors.Is(err, adapter.ErrTooMany) {
 			err = ml.keepUndo(ctx, &n, now)
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/engine"
@@ -132,21 +133,21 @@ func TestNotices(t *testing.T) {
 			mailed(w)
 			u := id(w)
 			for range 2 {
-				w.UpdateUser(w.T.Context(), u, authsvc.UserUpdate{Email: new("new@app.test")})
+				w.UpdateUser(w.T.Context(), u, adapter.UserUpdate{Email: new("new@app.test")})
 			}
 		}, want: map[string]int{"address": 1}},
 		"address removed by the application": {act: func(w *arena.World) {
 			mailed(w)
-			w.UpdateUser(w.T.Context(), id(w), authsvc.UserUpdate{Email: new("")})
+			w.UpdateUser(w.T.Context(), id(w), adapter.UserUpdate{Email: new("")})
 		}, want: map[string]int{"noaddress": 1}},
 		"unproved address changed by the application": {act: func(w *arena.World) {
 			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "anyone@app.test"}) //nolint:errcheck
 			w.Browser().Login("ada")
-			w.UpdateUser(w.T.Context(), "ada-id", authsvc.UserUpdate{Email: new("ada@app.test")})
+			w.UpdateUser(w.T.Context(), "ada-id", adapter.UserUpdate{Email: new("ada@app.test")})
 		}, want: map[string]int{"ended": 1}},
 		"renamed by the application": {act: func(w *arena.World) {
 			mailed(w)
-			w.UpdateUser(w.T.Context(), id(w), authsvc.UserUpdate{Name: new("Ada")})
+			w.UpdateUser(w.T.Context(), id(w), adapter.UserUpdate{Name: new("Ada")})
 		}},
 		"one ended by the application": {act: func(w *arena.World) {
 			mailed(w)
@@ -366,7 +367,7 @@ func moved(t *testing.T, w *arena.World) (b *arena.Browser, id, before, address,
 		t.Fatal(err)
 	}
 	eve := "eve@app.test"
-	u, err := w.Store.UpdateUser(t.Context(), id, authsvc.UserUpdate{Email: &eve})
+	u, err := w.Store.UpdateUser(t.Context(), id, adapter.UserUpdate{Email: &eve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +469,7 @@ func TestUndoOfTwoAddresses(t *testing.T) {
 				t.Fatal(err)
 			}
 			mallory := "mallory@app.test"
-			u, err := w.Store.UpdateUser(t.Context(), id, authsvc.UserUpdate{Email: &mallory})
+			u, err := w.Store.UpdateUser(t.Context(), id, adapter.UserUpdate{Email: &mallory})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -529,14 +530,14 @@ func TestUndoTaken(t *testing.T) {
 func TestUndoTimes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		change func(c *authsvc.Credential, now time.Time)
+		change func(c *adapter.Credential, now time.Time)
 		want   int
 	}{
-		"expired":  {func(c *authsvc.Credential, now time.Time) { c.Expires = now.Add(-time.Second) }, http.StatusNotFound},
-		"at work":  {func(c *authsvc.Credential, now time.Time) { c.Used = now }, http.StatusNotFound},
-		"died":     {func(c *authsvc.Credential, now time.Time) { c.Used = now.Add(-61 * time.Second) }, http.StatusOK},
-		"in time":  {func(c *authsvc.Credential, now time.Time) { c.Expires = now.Add(time.Minute) }, http.StatusOK},
-		"tampered": {func(c *authsvc.Credential, _ time.Time) { c.Data = append(c.Data[:len(c.Data)-2], "xy"...) }, http.StatusServiceUnavailable},
+		"expired":  {func(c *adapter.Credential, now time.Time) { c.Expires = now.Add(-time.Second) }, http.StatusNotFound},
+		"at work":  {func(c *adapter.Credential, now time.Time) { c.Used = now }, http.StatusNotFound},
+		"died":     {func(c *adapter.Credential, now time.Time) { c.Used = now.Add(-61 * time.Second) }, http.StatusOK},
+		"in time":  {func(c *adapter.Credential, now time.Time) { c.Expires = now.Add(time.Minute) }, http.StatusOK},
+		"tampered": {func(c *adapter.Credential, _ time.Time) { c.Data = append(c.Data[:len(c.Data)-2], "xy"...) }, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -568,7 +569,7 @@ func TestUndoUnproved(t *testing.T) {
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	none := time.Time{}
-	if _, err := w.Store.UpdateUser(t.Context(), w.Person(t, b), authsvc.UserUpdate{EmailVerified: &none}); err != nil {
+	if _, err := w.Store.UpdateUser(t.Context(), w.Person(t, b), adapter.UserUpdate{EmailVerified: &none}); err != nil {
 		t.Fatal(err)
 	}
 	b.SignIn(w.OP, "grace", "link", "true")

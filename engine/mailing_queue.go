@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
@@ -59,11 +60,11 @@ type mailQueue struct {
 	signal  chan struct{}
 	workers workers
 	// unwanted receives stored mails to remove unsent.
-	unwanted chan authsvc.Mail
+	unwanted chan adapter.Mail
 }
 
 func newMailQueue(s *mailing) *mailQueue {
-	return &mailQueue{svc: s, signal: make(chan struct{}, 1), workers: newWorkers(), unwanted: make(chan authsvc.Mail, 1024)}
+	return &mailQueue{svc: s, signal: make(chan struct{}, 1), workers: newWorkers(), unwanted: make(chan adapter.Mail, 1024)}
 }
 
 // wake makes a worker look for a mail.
@@ -100,7 +101,7 @@ func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
 }
 
 // finishHanded is finish for a mail that was handed to this worker.
-func (q *mailQueue) finishHanded(ctx context.Context, m authsvc.Mail) {
+func (q *mailQueue) finishHanded(ctx context.Context, m adapter.Mail) {
 	defer q.release() // even if the store panics
 	if now := q.svc.fleet.Now(); leased(m, now) > 0 {
 		q.finish(ctx, m, now)
@@ -109,7 +110,7 @@ func (q *mailQueue) finishHanded(ctx context.Context, m authsvc.Mail) {
 
 // leased returns how long a claimed mail may be sent. Then there is time to write the
 // outcome before another process may claim it.
-func leased(m authsvc.Mail, now time.Time) time.Duration { return m.Due.Sub(now) - storeTimeout }
+func leased(m adapter.Mail, now time.Time) time.Duration { return m.Due.Sub(now) - storeTimeout }
 
 // deliver claims and sends the next mail that is due, and then ends the reservation of
 // this worker. It returns false if there is none or the store fails.
@@ -118,7 +119,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	now := q.svc.fleet.Now()
 	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
-		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil && q.svc.fleet.FirstInMinute("mail queue", now) {
+		if !errors.Is(err, adapter.ErrNotFound) && ctx.Err() == nil && q.svc.fleet.FirstInMinute("mail queue", now) {
 			q.svc.Log.Error("cannot read the mail queue", "err", err)
 		}
 		return false
@@ -130,7 +131,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 
 // finish sends a mail that this process has claimed, and removes it from the queue or
 // postpones it.
-func (q *mailQueue) finish(ctx context.Context, m authsvc.Mail, now time.Time) {
+func (q *mailQueue) finish(ctx context.Context, m adapter.Mail, now time.Time) {
 	mail, err := q.open(m)
 	if err == nil {
 		err = q.send(ctx, m, mail, now)
@@ -157,7 +158,7 @@ func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 // put queues a sealed mail, which expires after life.
 func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
 	now := q.svc.fleet.Now()
-	m := authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}
+	m := adapter.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}
 	next := q.claimFirst(&m)
 	defer next.cancel()
 	if err := q.svc.Adapter.PutMail(ctx, m, maxQueuedMails); err != nil {
@@ -168,7 +169,7 @@ func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration)
 }
 
 // open decrypts a queued mail. The zero value is a mail that must not be sent.
-func (q *mailQueue) open(m authsvc.Mail) (mail queuedMail, err error) {
+func (q *mailQueue) open(m adapter.Mail) (mail queuedMail, err error) {
 	if len(m.Payload) == 0 {
 		return mail, nil
 	}
@@ -184,7 +185,7 @@ var errLinkExpired = errors.New("its link has expired")
 
 // send passes a mail to its provider's Send. The context ends when the link expires or
 // the lease ends.
-func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
+func (q *mailQueue) send(ctx context.Context, m adapter.Mail, mail queuedMail, now time.Time) (err error) {
 	defer q.svc.fleet.Recovered("Send of an email provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
@@ -204,7 +205,7 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 
 // postpone makes a failed mail due again or gives it up. A mail that may have been
 // delivered is retried once, so at most one duplicate is sent.
-func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMail, cause error) {
+func (q *mailQueue) postpone(ctx context.Context, m adapter.Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
 	if q.svc.fleet.Sending().Err() != nil { // it was interrupted; another process may start at once
 		wait = 0
@@ -225,7 +226,7 @@ func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMai
 	q.delay(ctx, m, due)
 }
 
-func (q *mailQueue) delay(ctx context.Context, m authsvc.Mail, due time.Time) {
+func (q *mailQueue) delay(ctx context.Context, m adapter.Mail, due time.Time) {
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.svc.Adapter.DelayMail(ctx, m.ID, due); err != nil {
@@ -233,7 +234,7 @@ func (q *mailQueue) delay(ctx context.Context, m authsvc.Mail, due time.Time) {
 	}
 }
 
-func (q *mailQueue) giveUp(ctx context.Context, m authsvc.Mail, mail queuedMail, reason string, cause error) {
+func (q *mailQueue) giveUp(ctx context.Context, m adapter.Mail, mail queuedMail, reason string, cause error) {
 	q.svc.Log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
 	q.svc.auditor.Record(context.WithoutCancel(ctx), authsvc.AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
 	if err := q.remove(ctx, m); err != nil {
@@ -241,7 +242,7 @@ func (q *mailQueue) giveUp(ctx context.Context, m authsvc.Mail, mail queuedMail,
 	}
 }
 
-func (q *mailQueue) remove(ctx context.Context, m authsvc.Mail) error {
+func (q *mailQueue) remove(ctx context.Context, m adapter.Mail) error {
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	return q.svc.Adapter.DeleteMail(ctx, m.ID)
@@ -249,7 +250,7 @@ func (q *mailQueue) remove(ctx context.Context, m authsvc.Mail) error {
 
 // unqueue removes a mail that must not be sent, in the background, so that it does not
 // count towards maxQueuedMails.
-func (q *mailQueue) unqueue(m authsvc.Mail) {
+func (q *mailQueue) unqueue(m adapter.Mail) {
 	select {
 	case q.unwanted <- m:
 	default: // it is removed when its link expires

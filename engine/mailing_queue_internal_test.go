@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 )
 
@@ -40,7 +41,7 @@ func TestMailsOfEarlierBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := authsvc.Mail{ID: fmt.Sprint(i), Payload: []byte(payload), Due: now.Add(time.Duration(i) * time.Minute), Expires: now.Add(time.Hour)}
+			m := adapter.Mail{ID: fmt.Sprint(i), Payload: []byte(payload), Due: now.Add(time.Duration(i) * time.Minute), Expires: now.Add(time.Hour)}
 			if err := s.common.Adapter.PutMail(t.Context(), m, maxQueuedMails); err != nil {
 				t.Fatal(err)
 			}

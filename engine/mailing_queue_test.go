@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -52,7 +53,7 @@ func (p *postOffice) audit(_ context.Context, e authsvc.AuditEvent) {
 	}
 }
 
-func (p *postOffice) open(t *testing.T, store authsvc.Adapter) *arena.World {
+func (p *postOffice) open(t *testing.T, store adapter.Adapter) *arena.World {
 	t.Helper()
 	return arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Providers[0] = &authsvc.Email{From: "Acme <no-reply@app.test>", MaxAge: 10 * time.Minute, Send: p.send}
@@ -123,7 +124,7 @@ func TestMailAttempts(t *testing.T) {
 				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
 					t.Errorf("recorded %s", got)
 				}
-				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
+				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, adapter.ErrNotFound) {
 					t.Errorf("still queued: %v", err)
 				}
 			})
@@ -171,19 +172,19 @@ func TestSlowMailServer(t *testing.T) {
 
 // A mortalStore is the store of a replica that dies while it sends its first mail.
 type mortalStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	unclaimed bool // the mail is stored as by a replica whose workers are busy
 }
 
-func (s mortalStore) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, most int) error {
+func (s mortalStore) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, most int) error {
 	if s.unclaimed {
 		m.Due, m.Attempts = time.Now(), 0
 	}
 	return s.Adapter.PutToken(ctx, t, m, most)
 }
 
-func (mortalStore) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail, error) {
-	return authsvc.Mail{}, authsvc.ErrNotFound
+func (mortalStore) ClaimMail(context.Context, time.Time, time.Time) (adapter.Mail, error) {
+	return adapter.Mail{}, adapter.ErrNotFound
 }
 
 func (mortalStore) DelayMail(context.Context, string, time.Time) error { return errors.New("dead") }
@@ -243,18 +244,18 @@ func TestMailAfterClose(t *testing.T) {
 
 // A closingStore closes its service when it has stored a mail.
 type closingStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	close func()
 }
 
-func (s *closingStore) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, most int) error {
+func (s *closingStore) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, most int) error {
 	err := s.Adapter.PutToken(ctx, t, m, most)
 	s.close()
 	return err
 }
 
 // replica is another service like w on a store.
-func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter) *engine.Service {
+func (p *postOffice) replica(t *testing.T, w *arena.World, store adapter.Adapter) *engine.Service {
 	t.Helper()
 	c := w.Config
 	c.Adapter, c.Providers, c.Events.Audit = store, slices.Clone(c.Providers), p.audit
@@ -305,7 +306,7 @@ func TestMailRefusedPermanently(t *testing.T) {
 	<-tried
 	gone := func() bool { // even when it would be due again
 		_, err := w.Store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
-		return errors.Is(err, authsvc.ErrNotFound)
+		return errors.Is(err, adapter.ErrNotFound)
 	}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(w.Logs.String(), "mail given up") && gone() {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 )
@@ -48,7 +48,7 @@ func (ml *mailing) prepareUndo(ctx context.Context, n *notice) (err error) {
 		return nil
 	}
 	n.undoToken, err = ml.putUndo(ctx, n, ml.fleet.Now())
-	if errors.Is(err, authsvc.ErrTooMany) { // the mail goes without it
+	if errors.Is(err, adapter.ErrTooMany) { // the mail goes without it
 		return nil
 	}
 	return err
@@ -60,8 +60,8 @@ func (ml *mailing) dropUndo(ctx context.Context, n *notice) {
 	if n.undoToken == "" {
 		return
 	}
-	err := ml.Adapter.DeleteCredential(ctx, authsvc.CredentialUndo, seal.Digest(n.undoToken), n.user.ID, nil)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	err := ml.Adapter.DeleteCredential(ctx, adapter.CredentialUndo, seal.Digest(n.undoToken), n.user.ID, nil)
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		ml.Log.Warn("cannot delete the undo link of a change that was not made", "user", n.user.ID, "cause", err)
 	}
 }
@@ -89,13 +89,13 @@ func (ml *mailing) voidAddressUndos(ctx context.Context, userID string) error {
 	}
 	for _, c := range p.Credentials {
 		var what undoable
-		if c.Kind != authsvc.CredentialUndo {
+		if c.Kind != adapter.CredentialUndo {
 			continue
 		}
 		if _, err := ml.fleet.OpenData(&c, &what); err == nil && what.Address == "" {
 			continue
 		}
-		if err := ml.Adapter.DeleteCredential(ctx, authsvc.CredentialUndo, c.ID, userID, nil); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err := ml.Adapter.DeleteCredential(ctx, adapter.CredentialUndo, c.ID, userID, nil); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (ml *mailing) voidAddressUndos(ctx context.Context, userID string) error {
 
 func (ml *mailing) putUndoable(ctx context.Context, userID, token string, what *undoable, most int, now time.Time) (err error) {
 	now = now.UTC().Truncate(time.Millisecond)
-	c := authsvc.Credential{Kind: authsvc.CredentialUndo, ID: seal.Digest(token), UserID: userID, Created: now, Expires: now.Add(undoLife)}
+	c := adapter.Credential{Kind: adapter.CredentialUndo, ID: seal.Digest(token), UserID: userID, Created: now, Expires: now.Add(undoLife)}
 	if c.Data, err = ml.fleet.SealData(&c, what); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (ml *mailing) keepUndo(ctx context.Context, n *notice, now time.Time) error
 	}
 	for try := 1; ; try++ {
 		err := ml.addUnmailed(ctx, n, now)
-		if !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries {
+		if !errors.Is(err, adapter.ErrStale) || try == fleet.CreateTries {
 			return err
 		}
 	}
@@ -132,14 +132,14 @@ func (ml *mailing) addUnmailed(ctx context.Context, n *notice, now time.Time) er
 	}
 	for _, c := range p.Credentials {
 		var what undoable
-		if c.Kind != authsvc.CredentialUndo || !now.Before(c.Expires) {
+		if c.Kind != adapter.CredentialUndo || !now.Before(c.Expires) {
 			continue
 		}
 		if _, err := ml.fleet.OpenData(&c, &what); err != nil || len(what.Unmailed) == 0 {
 			continue
 		}
 		if len(what.Unmailed) >= maxUnmailed {
-			return authsvc.ErrTooMany
+			return adapter.ErrTooMany
 		}
 		what.Unmailed = append(what.Unmailed, *n.undo)
 		c.Expires = now.Add(undoLife).UTC().Truncate(time.Millisecond)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/internal/dev/idp"
@@ -79,7 +80,7 @@ func TestUndoOfUnmailed(t *testing.T) {
 					t.Errorf("%d identities are left, %v", len(list), err)
 				}
 				for i := tt.linked - 1; i >= tt.kept+1; i-- {
-					if _, err := w.Store.GetUserByAccount(t.Context(), "op", fmt.Sprint("spare", i)); !errors.Is(err, authsvc.ErrNotFound) {
+					if _, err := w.Store.GetUserByAccount(t.Context(), "op", fmt.Sprint("spare", i)); !errors.Is(err, adapter.ErrNotFound) {
 						t.Errorf("spare%d was linked without a link and stays: %v", i, err)
 					}
 				}
@@ -106,7 +107,7 @@ func TestUndoLinkPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, eve := u, "eve@app.test"
-	if u, err = w.Store.UpdateUser(t.Context(), u.ID, authsvc.UserUpdate{Email: &eve}); err != nil {
+	if u, err = w.Store.UpdateUser(t.Context(), u.ID, adapter.UserUpdate{Email: &eve}); err != nil {
 		t.Fatal(err)
 	}
 	w.NotifyAddress(t.Context(), u, was.Email, was.EmailVerified)
@@ -246,7 +247,7 @@ func TestHostileNotice(t *testing.T) {
 	w := arena.Start(t, nil)
 	b := w.Browser()
 	b.SignInByMail(w, "ada@app.test")
-	if _, err := w.Store.UpdateUser(t.Context(), w.Person(t, b), authsvc.UserUpdate{Name: &hostile}); err != nil {
+	if _, err := w.Store.UpdateUser(t.Context(), w.Person(t, b), adapter.UserUpdate{Name: &hostile}); err != nil {
 		t.Fatal(err)
 	}
 	b.Header.Set("User-Agent", strings.ReplaceAll(strings.ReplaceAll(hostile, "\r\n", "\t"), "\x00", "")) // HTTP carries no others

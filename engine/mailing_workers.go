@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // workers counts the workers of a mail queue that are free. A request that stores a
@@ -13,12 +13,12 @@ import (
 // mailLease.
 type workers struct {
 	free   chan struct{}     // a token for each worker that is not reserved
-	handed chan authsvc.Mail // for reserved workers
+	handed chan adapter.Mail // for reserved workers
 	missed *atomic.Bool      // a worker could not look into the queue
 }
 
 func newWorkers() workers {
-	return workers{make(chan struct{}, mailWorkers), make(chan authsvc.Mail, mailWorkers), new(atomic.Bool)}
+	return workers{make(chan struct{}, mailWorkers), make(chan adapter.Mail, mailWorkers), new(atomic.Bool)}
 }
 
 // begin makes all workers free. Until then, none can be reserved.
@@ -64,7 +64,7 @@ type claim struct {
 
 // claimFirst claims a mail that is about to be stored, if a worker is free. The caller
 // must store it and then call send, or else cancel.
-func (q *mailQueue) claimFirst(m *authsvc.Mail) claim {
+func (q *mailQueue) claimFirst(m *adapter.Mail) claim {
 	c := claim{q, q.workers.reserve()}
 	if c.reserved {
 		m.Due, m.Attempts = q.svc.fleet.Now().Add(mailLease), 1
@@ -73,7 +73,7 @@ func (q *mailQueue) claimFirst(m *authsvc.Mail) claim {
 }
 
 // send makes a worker send the mail, which is stored. A later cancel does nothing.
-func (c *claim) send(m authsvc.Mail) {
+func (c *claim) send(m adapter.Mail) {
 	if !c.reserved {
 		c.queue.wake()
 		return

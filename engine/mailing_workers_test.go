@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 )
 
@@ -39,7 +39,7 @@ func TestHandedMailsDelayNoOthers(t *testing.T) {
 
 // A panickingStore panics when a mail is removed from the queue, the first times.
 type panickingStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	left atomic.Int32
 }
 
@@ -80,11 +80,11 @@ func TestMailAfterPanic(t *testing.T) {
 
 // A slowQueueStore takes long to store a mail.
 type slowQueueStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	takes time.Duration
 }
 
-func (s slowQueueStore) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, most int) error {
+func (s slowQueueStore) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, most int) error {
 	err := s.Adapter.PutToken(ctx, t, m, most)
 	time.Sleep(s.takes)
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
@@ -84,14 +85,14 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 	if errors.Is(err, fleet.ErrNoStorage) {
 		return oa.logoutFailed(rq, "unsupported", "without storage sessions cannot be ended from the server", err)
 	}
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return oa.logoutFailed(rq, "temporarily_unavailable", "try again", err)
 	}
 	unknown := err != nil
 	rq.auditUser = u.ID
 	err = oa.Adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
 	switch {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		return oa.logoutRefused(rq, "invalid_request", "the logout token was used before", err)
 	case err != nil:
 		return oa.logoutFailed(rq, "temporarily_unavailable", "try again", err)

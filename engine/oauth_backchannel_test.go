@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -108,13 +109,13 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 
 // failingDeletes fails to delete sessions while it is broken.
 type failingDeletes struct {
-	authsvc.Adapter
+	adapter.Adapter
 	broken atomic.Bool
 }
 
-func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error) {
 	if f.broken.Load() {
-		return authsvc.SessionRecord{}, arena.ErrBroken
+		return adapter.SessionRecord{}, arena.ErrBroken
 	}
 	return f.Adapter.DeleteSession(ctx, token)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/exchange"
 	"authsvc/internal/protocol/oidc"
@@ -99,7 +100,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 		return identity{}, err
 	}
 	switch err := f.room.fleet.UseAttempt(rq.ctx, seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
-	case errors.Is(err, authsvc.ErrConflict):
+	case errors.Is(err, adapter.ErrConflict):
 		return identity{}, errors.New("response_nonce was used before")
 	case err != nil:
 		return identity{}, fleet.StoreFailed(err)

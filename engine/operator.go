@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // An Operator inspects a deployment and changes its records, for commands and
@@ -91,7 +92,7 @@ func (o *Operator) StoredIssuer(ctx context.Context, providerID string) (issuer 
 func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := o.site.flows[providerID]
 	if f == nil || f.info().issuer == "" {
-		return "", authsvc.ErrNotFound
+		return "", adapter.ErrNotFound
 	}
 	issuer = f.info().issuer
 	return issuer, o.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)

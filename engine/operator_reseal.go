@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // A Resealed counts the records that Reseal has handled.
@@ -60,7 +60,7 @@ func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Reseal
 	}
 	sealed, err := o.common.Adapter.GetMeta(ctx, metaKeys)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return r, nil
 	case err != nil:
 		return r, err
@@ -102,7 +102,7 @@ func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r 
 		}
 	}
 	p, err := h.common.Adapter.GetPerson(ctx, userID)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // deleted meanwhile
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) { // deleted meanwhile
 		return err
 	}
 	for _, c := range p.Credentials {

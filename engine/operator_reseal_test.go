@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -150,7 +151,7 @@ func TestResealFails(t *testing.T) {
 
 // beforeReplace runs a step before the first ReplaceTokens.
 type beforeReplace struct {
-	authsvc.Adapter
+	adapter.Adapter
 	step func(authsvc.Account)
 	once sync.Once
 }

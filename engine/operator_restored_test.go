@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
@@ -82,9 +83,9 @@ func TestEndAllSessions(t *testing.T) {
 }
 
 // brokenEnd is a store in which sessions cannot be ended.
-type brokenEnd struct{ authsvc.Adapter }
+type brokenEnd struct{ adapter.Adapter }
 
-func (brokenEnd) EndSessions(context.Context, string, *authsvc.Revocation) (int, error) {
+func (brokenEnd) EndSessions(context.Context, string, *adapter.Revocation) (int, error) {
 	return 0, errors.New("the store is down")
 }
 

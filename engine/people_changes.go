@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -23,7 +24,7 @@ const invitationAge = 7 * 24 * time.Hour
 type inviter interface {
 	// invitation makes a sealed mail to a user. Its ID is the token of the link in its
 	// stored form.
-	invitation(u authsvc.User, language string) (m authsvc.Mail, err error)
+	invitation(u authsvc.User, language string) (m adapter.Mail, err error)
 }
 
 // Invite mails a sign-in link to an address; it creates the user first if there is
@@ -44,7 +45,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 		return authsvc.User{}, err
 	}
 	u, err := p.common.Adapter.GetUserByEmail(ctx, address)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		u, err = p.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
 	}
 	switch {
@@ -53,7 +54,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	case !u.Blocked.IsZero():
 		return authsvc.User{}, errBlocked
 	case !u.EmailVerified.IsZero():
-		return authsvc.User{}, fmt.Errorf("the address belongs to a user who has proved it: %w", authsvc.ErrConflict)
+		return authsvc.User{}, fmt.Errorf("the address belongs to a user who has proved it: %w", adapter.ErrConflict)
 	}
 	if i.Language == "" {
 		p, err := p.common.Adapter.GetPerson(ctx, u.ID)
@@ -66,7 +67,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	if err := p.common.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
+	if err := p.common.Adapter.PutToken(ctx, adapter.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
 		return authsvc.User{}, err
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
@@ -93,7 +94,7 @@ func (h *storeys) inviter() inviter {
 // [authsvc.ErrConflict] if the address is taken, and an error if the address or the
 // name cannot be used.
 func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	change, err := cleanChange(authsvc.UserUpdate{Name: &u.Name, Email: &u.Email})
+	change, err := cleanChange(adapter.UserUpdate{Name: &u.Name, Email: &u.Email})
 	if err != nil {
 		return authsvc.User{}, err
 	}
@@ -145,7 +146,7 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 }
 
 // changeUser writes a change. It returns the user before and after it.
-func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.UserUpdate) (before, u authsvc.User, err error) {
+func (h *storeys) changeUser(ctx context.Context, userID string, change adapter.UserUpdate) (before, u authsvc.User, err error) {
 	for try := 1; ; try++ {
 		if before, err = h.common.Adapter.GetUser(ctx, userID); err != nil {
 			return before, u, err
@@ -157,7 +158,7 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 			}
 		}
 		u, err = h.common.Adapter.UpdateUser(ctx, userID, step)
-		if !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries {
+		if !errors.Is(err, adapter.ErrStale) || try == fleet.CreateTries {
 			return before, u, err
 		}
 	}
@@ -187,13 +188,13 @@ func (p *People) leaveAddress(ctx context.Context, before, u authsvc.User, told 
 	if err := p.mailing.voidAddressUndos(ctx, u.ID); err != nil { // their mailbox may be the reason for the change
 		return err
 	}
-	_, err := p.common.Adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	_, err := p.common.Adapter.DeleteCredentials(ctx, u.ID, nil, adapter.CredentialDevice, adapter.CredentialAddress)
 	return err
 }
 
 // cleanChange returns a change by an operator or the application in its stored form.
 // Values that do not fit are errors, never truncated.
-func cleanChange(c authsvc.UserUpdate) (authsvc.UserUpdate, error) {
+func cleanChange(c adapter.UserUpdate) (adapter.UserUpdate, error) {
 	if c.Name != nil {
 		name := norm.NFC.String(*c.Name)
 		if name != text.Name(name) || len([]rune(name)) > maxOwnName {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/text/emailaddr"
 )
@@ -46,7 +47,7 @@ func (o *OddAddress) pair(first map[string]string) {
 // OddAddresses reads all users, in pages and in the store's order of ids. It calls
 // visit for each user whose address is not in normal form. If visit returns an error,
 // OddAddresses stops and returns it. visit may write to the store.
-func OddAddresses(ctx context.Context, a authsvc.Adapter, visit func(OddAddress) error) error {
+func OddAddresses(ctx context.Context, a adapter.Adapter, visit func(OddAddress) error) error {
 	first := map[string]string{} // normal form to id of the first user with it
 	for after := ""; ; {
 		page, err := a.ListUsers(ctx, after, addressPage)
@@ -72,7 +73,7 @@ func OddAddresses(ctx context.Context, a authsvc.Adapter, visit func(OddAddress)
 
 // oddAddress checks one user's address. It returns nil if the address is in normal
 // form.
-func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAddress, error) {
+func oddAddress(ctx context.Context, a adapter.Adapter, u authsvc.User) (*OddAddress, error) {
 	normal, err := emailaddr.Normalise(u.Email)
 	switch {
 	case u.Email == "", err == nil && normal == u.Email:
@@ -82,7 +83,7 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 	}
 	odd := &OddAddress{UserID: u.ID, Normal: normal}
 	other, err := a.GetUserByEmail(ctx, normal)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return nil, err
 	}
 	if err == nil && other.ID != u.ID {
@@ -144,7 +145,7 @@ func (h *storeys) block(ctx context.Context, userID, why string) (u authsvc.User
 		return u, false, err
 	}
 	now := h.fleet.Now()
-	stored, err = h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
+	stored, err = h.keeper.shutOut(ctx, userID, adapter.PersonUpdate{Blocked: &now, BlockedWhy: &why})
 	return u, stored, err
 }
 
@@ -153,7 +154,7 @@ func (h *storeys) block(ctx context.Context, userID, why string) (u authsvc.User
 // user.
 func (p *People) Unblock(ctx context.Context, userID string) error {
 	none := ""
-	if err := p.common.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+	if err := p.common.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
 		return err
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})

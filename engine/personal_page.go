@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/pages"
@@ -111,7 +112,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 	}
 	list, err := p.issuer.PersonalTokens(rq.ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // a user of the application that is not stored
+	case errors.Is(err, adapter.ErrNotFound): // a user of the application that is not stored
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -196,9 +197,9 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	switch {
 	case errors.Is(err, errSignedOut):
 		return rq.signInFirst(personalPath)
-	case errors.Is(err, authsvc.ErrTooMany): // the user has the maximum number of tokens
+	case errors.Is(err, adapter.ErrTooMany): // the user has the maximum number of tokens
 		return rq.refuseOwn(personalPath, authsvc.CodeInvalid, http.StatusConflict)
-	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)
@@ -265,7 +266,7 @@ func (p *personalRoom) postRevoke(rq *request) outcome {
 	defer done()
 	err := p.issuer.dropPersonal(rq.ctx, s.UserID, rq.body.get("id"))
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return rq.refuseOwn(personalPath, authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.storeUnavailable(err)

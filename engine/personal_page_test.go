@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -207,12 +208,12 @@ func TestTokensPageJSON(t *testing.T) {
 
 // A tokenOvertaken runs a function before the first credential is stored.
 type tokenOvertaken struct {
-	authsvc.Adapter
+	adapter.Adapter
 	before func()
 }
 
-func (s *tokenOvertaken) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
-	if c.Kind == authsvc.CredentialToken && s.before != nil {
+func (s *tokenOvertaken) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
+	if c.Kind == adapter.CredentialToken && s.before != nil {
 		before := s.before
 		s.before = nil
 		before()

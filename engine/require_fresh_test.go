@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -232,7 +233,7 @@ func TestRequireFreshForeignSession(t *testing.T) {
 	}
 	s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Compat = store, authsvc.NextAuthV4 })
 	const token = "a-token-of-the-other-program"
-	if _, err := store.CreateSession(t.Context(), authsvc.SessionRecord{ID: "s", SessionToken: token, Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour)}); err != nil {
+	if _, err := store.CreateSession(t.Context(), adapter.SessionRecord{ID: "s", SessionToken: token, Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	g := at("203.0.113.9:1")

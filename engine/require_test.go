@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -184,10 +185,10 @@ func TestEndSessionsAndDeleteUser(t *testing.T) {
 		if one.Email() != "" || other.Email() == "" {
 			t.Errorf("after DeleteUser: %q, %q", one.Email(), other.Email())
 		}
-		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("the account is left: %v", err)
 		}
-		if err := w.DeleteUser(t.Context(), ada); !errors.Is(err, authsvc.ErrNotFound) {
+		if err := w.DeleteUser(t.Context(), ada); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("deleting again: %v", err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/quiet"
 )
@@ -18,7 +19,7 @@ import (
 // TestReconfigure: counts continue under the new rate, and each service ends by itself.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]authsvc.Adapter{"a store": memory.New(), "none": nil} {
+	for name, store := range map[string]adapter.Adapter{"a store": memory.New(), "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := replica(t, store, func(c *authsvc.Config) {
@@ -57,7 +58,7 @@ func TestReconfigure(t *testing.T) {
 
 // lockedStore keeps no mode while it is locked.
 type lockedStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	locked bool
 }
 

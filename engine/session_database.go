@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
@@ -51,9 +52,9 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	return token, token[len(digestPrefix):], true
 }
 
-func (d *databaseSessions) start(b *sessionStart) *authsvc.SessionRecord {
+func (d *databaseSessions) start(b *sessionStart) *adapter.SessionRecord {
 	token, hash, _ := d.key(b.token)
-	return &authsvc.SessionRecord{ID: seal.UUIDv7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
+	return &adapter.SessionRecord{ID: seal.UUIDv7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
 		Expires: d.keeper.lifetime.end(b.began, b.began), Began: b.began, AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
 }
 
@@ -74,7 +75,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
 	r, u, err := d.keeper.Adapter.GetSession(ctx, token, hash)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return nil, nil, nil
 	case err != nil:
 		return nil, nil, err
@@ -90,7 +91,7 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	}
 	stored := r.Expires
 	renewed, err := d.slide(ctx, &r, raw, now, how, adopt)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil, nil, nil // ended meanwhile
 	}
 	if err != nil { // the session was read, so it is still answered
@@ -114,7 +115,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 	if !how.touch {
 		return
 	}
-	if _, err := d.keeper.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := d.keeper.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		d.logWriteFailure("cannot remove an expired session", err)
 	}
 }
@@ -130,7 +131,7 @@ func (d *databaseSessions) logWriteFailure(what string, err error) {
 
 // slide extends a session in use, at most once per update age. It also sets Began in a
 // record that another program wrote.
-func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
+func (d *databaseSessions) slide(ctx context.Context, r *adapter.SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
 	}
@@ -140,7 +141,7 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 	if !due && !adopt {
 		return nil, nil
 	}
-	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.keeper.lifetime.updateAge))), authsvc.ErrConflict) {
+	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.keeper.lifetime.updateAge))), adapter.ErrConflict) {
 		return nil, nil // another request extends it
 	}
 	if due {
@@ -174,7 +175,7 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 	}
 	r, err := d.keeper.Adapter.DeleteSession(ctx, token)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -184,7 +185,7 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 
 // endBy first writes a revocation, which stops sign-ins in progress: their sessions
 // could be stored after the list is read.
-func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
+func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]adapter.SessionRecord, error) {
 	if err := d.keeper.revokeAll(ctx, d.keeper.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 	if err != nil {
 		return nil, err
 	}
-	var ended []authsvc.SessionRecord
+	var ended []adapter.SessionRecord
 	var errs []error
 	for _, r := range list {
 		if r.Provider != provider && r.Provider != "" || !d.lists(&r) {
@@ -202,22 +203,22 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 		switch {
 		case err == nil:
 			ended = append(ended, gone)
-		case !errors.Is(err, authsvc.ErrNotFound):
+		case !errors.Is(err, adapter.ErrNotFound):
 			errs = append(errs, err)
 		}
 	}
 	return ended, errors.Join(errs...)
 }
 
-func (d *databaseSessions) lists(r *authsvc.SessionRecord) bool { return r.SessionToken != "" }
+func (d *databaseSessions) lists(r *adapter.SessionRecord) bool { return r.SessionToken != "" }
 
-func (d *databaseSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, _ time.Time) error {
+func (d *databaseSessions) endRecord(ctx context.Context, r *adapter.SessionRecord, _ time.Time) error {
 	_, err := d.keeper.Adapter.DeleteSession(ctx, r.SessionToken)
 	return err
 }
 
 // retell does nothing: the user is read with the session.
-func (d *databaseSessions) retell(context.Context, string, authsvc.UserUpdate, time.Time) (*sessionCookie, error) {
+func (d *databaseSessions) retell(context.Context, string, adapter.UserUpdate, time.Time) (*sessionCookie, error) {
 	return nil, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
@@ -275,7 +276,7 @@ func TestForeignDatabaseToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	const token = "a+token/of their=own"
-	if _, err := store.CreateSession(t.Context(), authsvc.SessionRecord{ID: "s", SessionToken: token, Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour)}); err != nil {
+	if _, err := store.CreateSession(t.Context(), adapter.SessionRecord{ID: "s", SessionToken: token, Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	w := replica(t, store, func(c *authsvc.Config) { passwords(c); c.Compat, c.Session.Strategy = authsvc.NextAuthV4, "database" })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
@@ -31,19 +32,19 @@ func (j *jwtSessions) refersToUser() bool { return false }
 // start makes the record that lists the session and lets it be ended from the list. The
 // record lasts until the absolute end of the session, however often the token is
 // reissued.
-func (j *jwtSessions) start(b *sessionStart) *authsvc.SessionRecord {
+func (j *jwtSessions) start(b *sessionStart) *adapter.SessionRecord {
 	if !j.keeper.revoked.enabled {
 		return nil
 	}
-	return &authsvc.SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.keeper.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
+	return &adapter.SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.keeper.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
 		Provider: b.provider, Epoch: b.user.Epoch, SessionOrigin: b.origin}
 }
 
-func (j *jwtSessions) lists(r *authsvc.SessionRecord) bool {
+func (j *jwtSessions) lists(r *adapter.SessionRecord) bool {
 	return r.SessionToken == "" && !j.keeper.revoked.ended(r.Digest)
 }
 
-func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error {
+func (j *jwtSessions) endRecord(ctx context.Context, r *adapter.SessionRecord, now time.Time) error {
 	if err := j.revoke(ctx, &tokenclaims.Claims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 }
 
 // toldOrigin returns the part of an origin that tokens tell.
-func toldOrigin(o authsvc.SessionOrigin) sessionshape.Origin {
+func toldOrigin(o adapter.SessionOrigin) sessionshape.Origin {
 	return sessionshape.Origin{AMR: sessionshape.Methods(o.AMR), SecondAt: o.SecondAt, Actor: o.Actor}
 }
 
@@ -137,7 +138,7 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 		return nil
 	}
 	u, err := j.keeper.Adapter.GetUser(ctx, userID)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil // such as a user of the credentials provider who is not stored
 	}
 	if err != nil {
@@ -339,7 +340,7 @@ func (j *jwtSessions) readColumns(ctx context.Context, s *authsvc.Session, fresh
 
 // retell reissues the token with the new name or address. Only our own tokens say that
 // the address is proved.
-func (j *jwtSessions) retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (*sessionCookie, error) {
+func (j *jwtSessions) retell(ctx context.Context, raw string, change adapter.UserUpdate, now time.Time) (*sessionCookie, error) {
 	c, plain, _, ok := j.open(raw, now)
 	s, _, err := j.read(ctx, raw, now, readOptions{})
 	if err != nil || !ok || s == nil {
@@ -376,7 +377,7 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 		return nil, err
 	}
 	if c.SID != "" && j.keeper.revoked.enabled {
-		if _, err := j.keeper.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := j.keeper.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			j.keeper.Log.Error("cannot remove an ended session from the list", "err", err)
 		}
 	}
@@ -391,9 +392,9 @@ func (j *jwtSessions) revoke(ctx context.Context, c *tokenclaims.Claims, now tim
 	if !j.shared && !j.keeper.revoked.accept { // every program that could reissue it knows that it has ended
 		last = earlier(now.Add(j.keeper.lifetime.maxAge), last)
 	}
-	var list []*authsvc.Revocation
+	var list []*adapter.Revocation
 	if c.SessionID() != "" {
-		list = append(list, &authsvc.Revocation{Key: keySession + c.SessionID(), NotBefore: now, Expires: last.Add(time.Minute)})
+		list = append(list, &adapter.Revocation{Key: keySession + c.SessionID(), NotBefore: now, Expires: last.Add(time.Minute)})
 	}
 	if c.SID == "" {
 		list = append(list, j.keeper.revocation(keyForeign+c.Subject, "", now))

@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
 
 // readOnly is a store that can be read but refuses changes of sessions.
-type readOnly struct{ authsvc.Adapter }
+type readOnly struct{ adapter.Adapter }
 
 var errReadOnly = errors.New("cannot execute UPDATE in a read-only transaction")
 
-func (readOnly) UpdateSession(context.Context, authsvc.SessionRecord) error { return errReadOnly }
-func (readOnly) DeleteSession(context.Context, string) (authsvc.SessionRecord, error) {
-	return authsvc.SessionRecord{}, errReadOnly
+func (readOnly) UpdateSession(context.Context, adapter.SessionRecord) error { return errReadOnly }
+func (readOnly) DeleteSession(context.Context, string) (adapter.SessionRecord, error) {
+	return adapter.SessionRecord{}, errReadOnly
 }
 
 // TestSessionsInReadOnlyStore: a session that can be read is answered although it

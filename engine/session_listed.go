@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
@@ -43,13 +44,13 @@ func lastUse(v authsvc.SessionView) time.Time {
 }
 
 // liveSessions returns the records of a user's sessions that have not ended.
-func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
 	all, err := kp.Adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	now := kp.fleet.Now()
-	return slices.DeleteFunc(all, func(r authsvc.SessionRecord) bool {
+	return slices.DeleteFunc(all, func(r adapter.SessionRecord) bool {
 		used := r.Began
 		if r.Seen.After(used) {
 			used = r.Seen
@@ -59,7 +60,7 @@ func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]authsvc.Se
 	}), nil
 }
 
-func (kp *keeper) sessionView(r *authsvc.SessionRecord) authsvc.SessionView {
+func (kp *keeper) sessionView(r *adapter.SessionRecord) authsvc.SessionView {
 	return authsvc.SessionView{ID: kp.sessionHandle(kp.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: kp.placeOf(r.Network), Provider: r.Provider,
 		Client: r.Client, Actor: r.Actor, AMR: sessionshape.Methods(r.AMR).List(), ACR: sessionshape.Methods(r.AMR).Level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
 }
@@ -83,7 +84,7 @@ func (kp *keeper) placeOf(network string) (place string) {
 
 // recordID returns the id that sessions.id gives to the session of a record. A record
 // that another program stored has no digest yet.
-func (kp *keeper) recordID(r *authsvc.SessionRecord) string {
+func (kp *keeper) recordID(r *adapter.SessionRecord) string {
 	if r.Digest != "" {
 		return r.Digest
 	}
@@ -145,12 +146,12 @@ func (kp *keeper) endListed(ctx context.Context, userID string, meant func(id st
 		switch err := kp.sessions.endRecord(ctx, &all[i], kp.fleet.Now()); {
 		case err == nil:
 			ended = true
-		case !errors.Is(err, authsvc.ErrNotFound):
+		case !errors.Is(err, adapter.ErrNotFound):
 			errs = append(errs, err)
 		}
 	}
 	if demanded && !ended && len(errs) == 0 {
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	}
 	return errors.Join(errs...)
 }
@@ -192,11 +193,11 @@ func (v *seenSessions) note(id string, now time.Time) {
 }
 
 // take returns the batch and starts another.
-func (v *seenSessions) take() (list []authsvc.SessionSeen) {
+func (v *seenSessions) take() (list []adapter.SessionSeen) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, at := range v.batch {
-		list = append(list, authsvc.SessionSeen{Digest: id, At: at})
+		list = append(list, adapter.SessionSeen{Digest: id, At: at})
 	}
 	clear(v.batch)
 	return list

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/engine"
@@ -87,7 +88,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 			t.Fatalf("the sessions are %v, listed as %+v", ids, list)
 		}
 		for _, wrong := range []struct{ user, id string }{{user, "x"}, {user, ""}, {w.Person(t, other), first}, {"u-none", first}} {
-			if err := w.EndSession(t.Context(), wrong.user, wrong.id); !errors.Is(err, authsvc.ErrNotFound) {
+			if err := w.EndSession(t.Context(), wrong.user, wrong.id); !errors.Is(err, adapter.ErrNotFound) {
 				t.Errorf("%v: %v", wrong, err)
 			}
 		}
@@ -161,12 +162,12 @@ func TestSessionUse(t *testing.T) {
 
 // touches counts the calls of TouchSessions.
 type touches struct {
-	authsvc.Adapter
+	adapter.Adapter
 	mu sync.Mutex
 	n  int
 }
 
-func (c *touches) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+func (c *touches) TouchSessions(ctx context.Context, seen []adapter.SessionSeen) error {
 	c.mu.Lock()
 	c.n++
 	c.mu.Unlock()
@@ -235,10 +236,10 @@ func TestBlock(t *testing.T) {
 		if again.SignIn(w.OP, "ada"); again.Email() == "" || w.Person(t, again) != user {
 			t.Error("unblocked, but cannot sign in")
 		}
-		if err := w.Block(t.Context(), "u-none", ""); !errors.Is(err, authsvc.ErrNotFound) {
+		if err := w.Block(t.Context(), "u-none", ""); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("block of an unknown user: %v", err)
 		}
-		if err := w.Unblock(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+		if err := w.Unblock(t.Context(), "u-none"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("unblock of an unknown user: %v", err)
 		}
 	})

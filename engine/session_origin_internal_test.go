@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/seal"
 )
@@ -50,7 +51,7 @@ func newOriginWorld(t *testing.T, strategy authsvc.Strategy) *originWorld {
 }
 
 // begin begins a session an hour ago, as a sign-in does, and returns its cookie.
-func (w *originWorld) begin(o authsvc.SessionOrigin) *http.Cookie {
+func (w *originWorld) begin(o adapter.SessionOrigin) *http.Cookie {
 	w.t.Helper()
 	now := time.Now()
 	b := sessionStart{user: w.user, provider: "op", began: now.Add(-time.Hour), authTime: now.Add(-time.Hour), token: seal.Token(), origin: o}
@@ -100,16 +101,16 @@ func TestSecondStepOfASession(t *testing.T) {
 	second := time.Now().Add(-time.Minute).Truncate(time.Millisecond)
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
 		for name, tt := range map[string]struct {
-			origin       authsvc.SessionOrigin
+			origin       adapter.SessionOrigin
 			acr          string
 			fresh        bool
 			claimed, act any // in tokens
 		}{
-			"one factor":    {authsvc.SessionOrigin{AMR: "fed"}, "1fa", false, nil, nil},
-			"two factors":   {authsvc.SessionOrigin{AMR: "fed otp mfa", SecondAt: second}, "2fa", true, float64(second.Unix()), nil},
-			"a passkey":     {authsvc.SessionOrigin{AMR: "pop user mfa", SecondAt: second}, "phr", true, float64(second.Unix()), nil},
-			"an actor":      {authsvc.SessionOrigin{AMR: "fed", Actor: `admin:"ü"`}, "1fa", false, nil, map[string]any{"sub": `admin:"ü"`}},
-			"both together": {authsvc.SessionOrigin{AMR: "fed otp mfa", SecondAt: second, Actor: "support"}, "2fa", false, float64(second.Unix()), map[string]any{"sub": "support"}},
+			"one factor":    {adapter.SessionOrigin{AMR: "fed"}, "1fa", false, nil, nil},
+			"two factors":   {adapter.SessionOrigin{AMR: "fed otp mfa", SecondAt: second}, "2fa", true, float64(second.Unix()), nil},
+			"a passkey":     {adapter.SessionOrigin{AMR: "pop user mfa", SecondAt: second}, "phr", true, float64(second.Unix()), nil},
+			"an actor":      {adapter.SessionOrigin{AMR: "fed", Actor: `admin:"ü"`}, "1fa", false, nil, map[string]any{"sub": `admin:"ü"`}},
+			"both together": {adapter.SessionOrigin{AMR: "fed otp mfa", SecondAt: second, Actor: "support"}, "2fa", false, float64(second.Unix()), map[string]any{"sub": "support"}},
 		} {
 			t.Run(string(strategy)+" "+name, func(t *testing.T) {
 				t.Parallel()

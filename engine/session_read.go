@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
@@ -19,7 +20,7 @@ import (
 type sessions interface {
 	// start makes the first record of a session at sign-in, nil if nothing is stored.
 	// login passes it to the compound steps.
-	start(b *sessionStart) *authsvc.SessionRecord
+	start(b *sessionStart) *adapter.SessionRecord
 	// issue makes the cookie of a session. The record, if any, is already stored.
 	issue(ctx context.Context, b *sessionStart) (sessionCookie, error)
 	// read returns the session of a cookie value, nil if there is none. With touch it
@@ -29,15 +30,15 @@ type sessions interface {
 	end(ctx context.Context, raw string, now time.Time) (*authsvc.SignOutEvent, error)
 	// endBy ends a user's sessions that began through provider or through an unknown
 	// one. It returns the stored sessions that ended.
-	endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error)
+	endBy(ctx context.Context, userID, provider string, now time.Time) ([]adapter.SessionRecord, error)
 	// retell puts a user's new name or new, proved address into a session that carries
 	// it. renewed is then the new cookie.
-	retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (renewed *sessionCookie, err error)
+	retell(ctx context.Context, raw string, change adapter.UserUpdate, now time.Time) (renewed *sessionCookie, err error)
 	// lists reports whether a stored record is of a session of this strategy.
-	lists(r *authsvc.SessionRecord) bool
+	lists(r *adapter.SessionRecord) bool
 	// endRecord ends the session of a listed record. It returns ErrNotFound if the
 	// session has already ended.
-	endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error
+	endRecord(ctx context.Context, r *adapter.SessionRecord, now time.Time) error
 	// carry returns the data of a session for another host, with the claims that claim
 	// selects.
 	carry(s *authsvc.Session, raw string, now time.Time, claim func(name string) bool) ([]byte, error)
@@ -59,7 +60,7 @@ type sessionStart struct {
 	began    time.Time
 	authTime time.Time // when the person proved who they are; zero: unknown
 	token    string    // database: the cookie's value; jwt: the claim sid
-	origin   authsvc.SessionOrigin
+	origin   adapter.SessionOrigin
 	claims   []byte // kept with the session, as JSON
 }
 

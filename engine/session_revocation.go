@@ -12,6 +12,7 @@ import (
 	"authsvc/internal/seal/tokenclaims"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // Times and sizes of the revocation log.
@@ -81,7 +82,7 @@ func (v *revocations) hash(parts ...string) uint64 {
 }
 
 // apply adds records to the copy.
-func (v *revocations) apply(list ...authsvc.Revocation) {
+func (v *revocations) apply(list ...adapter.Revocation) {
 	if !v.enabled {
 		return
 	}
@@ -92,7 +93,7 @@ func (v *revocations) apply(list ...authsvc.Revocation) {
 	}
 }
 
-func (v *revocations) add(r *authsvc.Revocation) {
+func (v *revocations) add(r *adapter.Revocation) {
 	hash, expires := v.hash(r.Key), uint32(max(0, min(r.Expires.Unix()+1, 1<<32-1)))
 	if strings.HasPrefix(r.Key, keySession) {
 		if old, there := v.sessions[hash]; !there || old < expires {
@@ -180,7 +181,7 @@ func (v *revocations) ready() error {
 
 // catchUp reads the log from the end of the last read to the end of the log. Every
 // revocation that was written before the call is then applied.
-func (v *revocations) catchUp(ctx context.Context, a authsvc.Adapter, now time.Time) error {
+func (v *revocations) catchUp(ctx context.Context, a adapter.Adapter, now time.Time) error {
 	if !v.enabled {
 		return nil
 	}
@@ -291,7 +292,7 @@ func (kp *keeper) pollRevocations(ctx context.Context) {
 
 // endBy revokes by provider. A token without the provider claim was made by another
 // program.
-func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
+func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]adapter.SessionRecord, error) {
 	err := j.keeper.revokeAll(ctx, j.keeper.revocation(revokedBy(provider, userID), userID, now), j.keeper.revocation(revokedBy("", userID), userID, now))
 	if err == nil {
 		j.unlist(ctx, userID, provider)
@@ -308,7 +309,7 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 	list, err := j.keeper.Adapter.ListSessions(ctx, userID)
 	for _, r := range list {
 		if r.SessionToken == "" && r.Provider == provider && err == nil {
-			if _, err = j.keeper.Adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
+			if _, err = j.keeper.Adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, adapter.ErrNotFound) {
 				err = nil
 			}
 		}
@@ -320,7 +321,7 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 
 // dropEmailChange drops a pending change of a user's address.
 func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
-	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
+	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, adapter.CredentialAddress)
 	if err == nil && n > 0 {
 		kp.auditor.Record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
 	}
@@ -346,7 +347,7 @@ func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int,
 // shutOut stores why a user is not allowed to sign in, ends the user's sessions, and
 // forgets the browsers that skip the second step. stored reports whether the change was
 // stored, even if a later step failed.
-func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) (stored bool, err error) {
+func (kp *keeper) shutOut(ctx context.Context, userID string, change adapter.PersonUpdate) (stored bool, err error) {
 	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
 	if err := kp.Adapter.SetPerson(ctx, userID, change, r); err != nil {
 		return false, err
@@ -355,7 +356,7 @@ func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.Per
 	if err := kp.endSessions(ctx, userID); err != nil { // ends stored sessions that began before
 		return true, err
 	}
-	_, err = kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	_, err = kp.Adapter.DeleteCredentials(ctx, userID, nil, adapter.CredentialDevice)
 	return true, err
 }
 
@@ -372,12 +373,12 @@ func (kp *keeper) startRevocations(ctx context.Context) {
 
 // revocation returns a record that covers sessions of a user that begin up to now. The
 // record lasts until none of them can live any more.
-func (kp *keeper) revocation(key, userID string, now time.Time) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
+func (kp *keeper) revocation(key, userID string, now time.Time) *adapter.Revocation {
+	return &adapter.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
 }
 
 // revokeAll writes revocations and applies them to this replica's copy at once.
-func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
+func (kp *keeper) revokeAll(ctx context.Context, list ...*adapter.Revocation) error {
 	if err := kp.Adapter.Revoke(ctx, list...); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -17,12 +18,12 @@ import (
 // A slowLog is a store whose revocation log cannot be read, or is long and slow to
 // read.
 type slowLog struct {
-	authsvc.Adapter
+	adapter.Adapter
 	pause atomic.Int64
 	down  atomic.Bool
 }
 
-func (s *slowLog) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+func (s *slowLog) Revocations(ctx context.Context, after int64, limit int) ([]adapter.Revocation, int64, error) {
 	if s.down.Load() {
 		return nil, after, errors.New("connection reset")
 	}

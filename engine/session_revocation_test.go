@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal/tokenclaims"
 	"authsvc/internal/test/quiet"
 )
@@ -23,11 +23,11 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 	v.enabled, v.read = true, time.Now()
 	later := time.Now().Add(time.Hour)
 	v.apply(
-		authsvc.Revocation{Key: keyUser + "ann", Seq: 10, NotBefore: time.Unix(1_000_000_000, 0), Expires: later}, // a slow clock
-		authsvc.Revocation{Key: revokedBy("op", "bob"), Seq: 10, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
-		authsvc.Revocation{Key: keySession + "ended", Seq: 3, Expires: later},
-		authsvc.Revocation{Key: keyForeign + "carl", Seq: 11, NotBefore: time.Unix(1_500_000_000, 0), Expires: later},
-		authsvc.Revocation{Key: keyAccount + "ann", Seq: 20, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
+		adapter.Revocation{Key: keyUser + "ann", Seq: 10, NotBefore: time.Unix(1_000_000_000, 0), Expires: later}, // a slow clock
+		adapter.Revocation{Key: revokedBy("op", "bob"), Seq: 10, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
+		adapter.Revocation{Key: keySession + "ended", Seq: 3, Expires: later},
+		adapter.Revocation{Key: keyForeign + "carl", Seq: 11, NotBefore: time.Unix(1_500_000_000, 0), Expires: later},
+		adapter.Revocation{Key: keyAccount + "ann", Seq: 20, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
 	)
 	foreign := func(subject string, began float64) *tokenclaims.Claims {
 		return &tokenclaims.Claims{Subject: subject, Began: began}
@@ -64,10 +64,10 @@ func TestRevocationsForget(t *testing.T) {
 	v.enabled = true
 	at := func(s int64) time.Time { return time.Unix(2_000_000_000+s, 0) }
 	for i := range int64(10_000) {
-		v.apply(authsvc.Revocation{Key: keySession + strconv.FormatInt(i, 10), Expires: at(i)})
+		v.apply(adapter.Revocation{Key: keySession + strconv.FormatInt(i, 10), Expires: at(i)})
 	}
-	v.apply(authsvc.Revocation{Key: keySession + "5", Expires: at(20_000)}, authsvc.Revocation{Key: keyUser + "ann", Seq: 1, Expires: at(10)},
-		authsvc.Revocation{Key: keyUser + "ann", Seq: 2, Expires: at(20_000)})
+	v.apply(adapter.Revocation{Key: keySession + "5", Expires: at(20_000)}, adapter.Revocation{Key: keyUser + "ann", Seq: 1, Expires: at(10)},
+		adapter.Revocation{Key: keyUser + "ann", Seq: 2, Expires: at(20_000)})
 	v.forget(uint32(at(5000).Unix()))
 	if n := len(v.sessions); n != 5001+1 {
 		t.Errorf("%d sessions are left", n)
@@ -88,10 +88,10 @@ func TestRevocationsMemory(t *testing.T) {
 	v.enabled = true
 	expires := time.Now().Add(time.Hour)
 	before := heap()
-	list := make([]authsvc.Revocation, 5000)
+	list := make([]adapter.Revocation, 5000)
 	for i := 0; i < n; {
 		for k := range list {
-			list[k] = authsvc.Revocation{Key: keySession + strconv.Itoa(i), Seq: int64(i), Expires: expires}
+			list[k] = adapter.Revocation{Key: keySession + strconv.Itoa(i), Seq: int64(i), Expires: expires}
 			i++
 		}
 		v.apply(list...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
@@ -135,7 +136,7 @@ func (w *audited) accessToken(answer string) {
 	w.Browser().SignIn(w.OP, "ada")
 	w.prepared()
 	for range 3 {
-		if _, err := w.AccessToken(w.T.Context(), w.user(ada), "op", nil); errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.AccessToken(w.T.Context(), w.user(ada), "op", nil); errors.Is(err, adapter.ErrNotFound) {
 			w.T.Fatal(err)
 		}
 	}
@@ -408,10 +409,10 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "user.invited", Reason: "by the application", User: ada, Apart: true}}},
 	"change a name": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
 		name := "Ada L."
-		w.UpdateUser(w.T.Context(), w.user(ada), authsvc.UserUpdate{Name: &name})
+		w.UpdateUser(w.T.Context(), w.user(ada), adapter.UserUpdate{Name: &name})
 	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: ada, Apart: true}}},
 	"change an address": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
-		w.UpdateUser(w.T.Context(), w.user(ada), authsvc.UserUpdate{Email: new(newAddress)})
+		w.UpdateUser(w.T.Context(), w.user(ada), adapter.UserUpdate{Email: new(newAddress)})
 	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: newAddress, Apart: true}, {Name: "notice.sent", Reason: "address", User: newAddress, Apart: true},
 		{Name: "sessions.ended", Reason: "application", User: newAddress, Apart: true}}},
 	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },

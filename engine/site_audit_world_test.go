@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -47,23 +48,23 @@ func (s *auditStore) GetUserByEmail(ctx context.Context, email string) (authsvc.
 	return s.Store.GetUserByEmail(ctx, email)
 }
 
-func (s *auditStore) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+func (s *auditStore) DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error) {
 	if err := s.breaks("DeleteSession"); err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return s.Store.DeleteSession(ctx, token)
 }
 
-func (s *auditStore) EndSessions(ctx context.Context, id string, r *authsvc.Revocation) (int, error) {
+func (s *auditStore) EndSessions(ctx context.Context, id string, r *adapter.Revocation) (int, error) {
 	if err := s.breaks("EndSessions"); err != nil {
 		return 0, err
 	}
 	return s.Store.EndSessions(ctx, id, r)
 }
 
-func (s *auditStore) CreateSession(ctx context.Context, r authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+func (s *auditStore) CreateSession(ctx context.Context, r adapter.SessionRecord) (adapter.SessionRecord, error) {
 	if err := s.breaks("CreateSession"); err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return s.Store.CreateSession(ctx, r)
 }

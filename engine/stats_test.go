@@ -15,6 +15,7 @@ import (
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/stats"
 )
 
 // TestStats: every decision of the gate is counted by its kind, both through Guard and
@@ -57,11 +58,11 @@ func TestStats(t *testing.T) {
 	ask(ada, "/x%00")
 	ask(ada, "/x", "Test-Host", "elsewhere.test")
 	ask(ada, "/api/auth/gate/forward-auth") // by a client that may not ask
-	want := map[string]map[authsvc.GateDecision]uint64{
-		arena.Origin: {authsvc.GateAllow: 2, authsvc.GateAnonymous: 1, authsvc.GateSignIn: 1, authsvc.GateUnauthenticated: 1, authsvc.GateForbidden: 2, authsvc.GateStale: 1, authsvc.GateMalformed: 1},
-		"":           {authsvc.GateForbidden: 1, authsvc.GateUntrusted: 1},
+	want := map[string]map[stats.GateDecision]uint64{
+		arena.Origin: {stats.GateAllow: 2, stats.GateAnonymous: 1, stats.GateSignIn: 1, stats.GateUnauthenticated: 1, stats.GateForbidden: 2, stats.GateStale: 1, stats.GateMalformed: 1},
+		"":           {stats.GateForbidden: 1, stats.GateUntrusted: 1},
 	}
-	got := map[string]map[authsvc.GateDecision]uint64{}
+	got := map[string]map[stats.GateDecision]uint64{}
 	for origin, g := range w.Stats().Gate {
 		got[origin] = g.Decisions
 		if g.OpenStreams != 0 || len(g.StreamsClosed) != 0 {
@@ -140,7 +141,7 @@ func TestStatsTakenOver(t *testing.T) {
 	if n, m := st.Requests[requestKey{Route: "signout", Method: "POST", Status: 302}], st.AuditEvents[authsvc.AuditRefused]["csrf.refused"]; n != 2 || m != 2 {
 		t.Errorf("%d requests and %d events are counted, want 2: %v, %v", n, m, st.Requests, st.AuditEvents)
 	}
-	if n := after.Stats().Gate[arena.Origin].Decisions[authsvc.GateUnauthenticated]; n != 2 {
+	if n := after.Stats().Gate[arena.Origin].Decisions[stats.GateUnauthenticated]; n != 2 {
 		t.Errorf("%d are counted, want 2", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"authsvc/engine/internal/fleet"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // useAdapter sets the service up with its Adapter. Without one, it uses
@@ -77,7 +78,7 @@ func (h *storeys) checkStore(ctx context.Context, except string) error {
 	if except != metaCompat {
 		mode, err := h.common.Adapter.GetMeta(ctx, metaCompat)
 		switch {
-		case errors.Is(err, authsvc.ErrNotFound):
+		case errors.Is(err, adapter.ErrNotFound):
 		case err != nil:
 			return storeUnusable(err)
 		default:
@@ -123,7 +124,7 @@ func (h *storeys) checkIssuers(ctx context.Context) error {
 			continue
 		}
 		known, err := h.common.Adapter.GetMeta(ctx, metaIssuer+id)
-		if errors.Is(err, authsvc.ErrNotFound) {
+		if errors.Is(err, adapter.ErrNotFound) {
 			continue
 		}
 		switch {

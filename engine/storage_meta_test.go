@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -99,10 +100,10 @@ func TestAcceptIssuer(t *testing.T) {
 	changed(after, "Providers[1]")
 	accept(after, "b", false)
 	changed(after)
-	if _, err := after.AcceptIssuer(t.Context(), "c", false); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := after.AcceptIssuer(t.Context(), "c", false); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("of no provider: %v", err)
 	}
-	if stored, err := after.StoredIssuer(t.Context(), "c"); !errors.Is(err, authsvc.ErrNotFound) {
+	if stored, err := after.StoredIssuer(t.Context(), "c"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("stored of no provider: %s, %v", stored, err)
 	}
 }
@@ -121,7 +122,7 @@ func TestStoreRemembersItsMode(t *testing.T) {
 
 // A metaStore counts the calls that store an issuer.
 type metaStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	issuers atomic.Int32
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestCancelledAttemptsAreNotRemembered: without storage, cancelled attempts do not
@@ -53,7 +54,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 		t.Errorf("twin: %d attempts with a code are remembered", len(once.used))
 	}
 	for key, expires := range once.used {
-		if err := s.common.Adapter.UseOnce(t.Context(), key, expires); !errors.Is(err, authsvc.ErrConflict) {
+		if err := s.common.Adapter.UseOnce(t.Context(), key, expires); !errors.Is(err, adapter.ErrConflict) {
 			t.Errorf("twin: it counts again: %v", err)
 		}
 	}
@@ -61,7 +62,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 
 // onceCounted records which keys were used.
 type onceCounted struct {
-	authsvc.Adapter
+	adapter.Adapter
 	used map[string]time.Time
 }
 

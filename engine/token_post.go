@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/access"
@@ -33,7 +34,7 @@ const (
 // SessionOptions.Claims. Only this function resolves them.
 func (b *builder) claimSources() map[string]claimSource {
 	text := func(name string, of func(*authsvc.Session) string) claimSource {
-		return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+		return func(_ context.Context, _ adapter.Adapter, v *authsvc.Session, claims map[string]any) error {
 			if s := of(v); s != "" {
 				claims[name] = s
 			}
@@ -61,7 +62,7 @@ func pictureAddress(v *authsvc.Session) string {
 
 // keptClaim returns the source of a claim that is kept in the session.
 func keptClaim(name string) claimSource {
-	return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+	return func(_ context.Context, _ adapter.Adapter, v *authsvc.Session, claims map[string]any) error {
 		if kept, there := v.Claims()[name]; there {
 			claims[name] = kept
 		}
@@ -71,13 +72,13 @@ func keptClaim(name string) claimSource {
 
 // emailClaims adds the address and whether it is verified. The store decides that or,
 // if the store does not have the user, the session.
-func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+func emailClaims(ctx context.Context, store adapter.Adapter, v *authsvc.Session, claims map[string]any) error {
 	if v.Email == "" {
 		return nil
 	}
 	u, err := store.GetUser(ctx, v.UserID)
 	switch {
-	case errors.Is(err, fleet.ErrNoStorage) || errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, fleet.ErrNoStorage) || errors.Is(err, adapter.ErrNotFound):
 		claims["email_verified"] = v.EmailVerified
 	case err != nil:
 		return err

@@ -17,6 +17,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -292,12 +293,12 @@ func TestTokenUnproved(t *testing.T) {
 		}
 		other, now := "other@app.test", time.Now()
 		for _, change := range []struct {
-			to   authsvc.UserUpdate
+			to   adapter.UserUpdate
 			want string // of a database session, which has the new address; a token has the old one
 		}{
-			{authsvc.UserUpdate{EmailVerified: &time.Time{}}, "ada@app.test false"},
-			{authsvc.UserUpdate{Email: &other}, "other@app.test false"},
-			{authsvc.UserUpdate{EmailVerified: &now}, "other@app.test true"},
+			{adapter.UserUpdate{EmailVerified: &time.Time{}}, "ada@app.test false"},
+			{adapter.UserUpdate{Email: &other}, "other@app.test false"},
+			{adapter.UserUpdate{EmailVerified: &now}, "other@app.test true"},
 		} {
 			if _, err := w.Store.UpdateUser(t.Context(), "ada-id", change.to); err != nil {
 				t.Fatal(err)
@@ -425,16 +426,16 @@ func TestNoTokens(t *testing.T) {
 	if a := b.Post("/api/auth/token"); a.StatusCode != 404 {
 		t.Errorf("POST: %d", a.StatusCode)
 	}
-	if _, err := w.SigningKeys(t.Context()); !errors.Is(err, authsvc.ErrNoTokens) {
+	if _, err := w.SigningKeys(t.Context()); !errors.Is(err, engine.ErrNoTokens) {
 		t.Error(err)
 	}
-	if _, err := w.RotateKeys(t.Context(), true); !errors.Is(err, authsvc.ErrNoTokens) {
+	if _, err := w.RotateKeys(t.Context(), true); !errors.Is(err, engine.ErrNoTokens) {
 		t.Error(err)
 	}
-	if err := w.RetireKey(t.Context(), "x"); !errors.Is(err, authsvc.ErrNoTokens) {
+	if err := w.RetireKey(t.Context(), "x"); !errors.Is(err, engine.ErrNoTokens) {
 		t.Error(err)
 	}
-	if _, err := w.Store.GetMeta(t.Context(), "signing-keys"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.GetMeta(t.Context(), "signing-keys"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("keys were created without need: %v", err)
 	}
 }

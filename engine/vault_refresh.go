@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/oidc"
 )
@@ -150,9 +151,9 @@ func (r *refresh) ended(renewed authsvc.Account, err error) bool {
 	switch {
 	case err == nil:
 		r.finish(renewed.AccessToken, nil, 0)
-	case errors.Is(err, authsvc.ErrNotFound): // unlinked meanwhile: the new tokens must not stay valid
+	case errors.Is(err, adapter.ErrNotFound): // unlinked meanwhile: the new tokens must not stay valid
 		r.svc.revokeTokens(renewed)
-		r.finish("", authsvc.ErrNotFound, 0)
+		r.finish("", adapter.ErrNotFound, 0)
 	case errors.Is(err, errReplaced):
 		r.finish("", authsvc.ErrBusy, 0)
 	default:
@@ -168,7 +169,7 @@ func (r *refresh) replace(life context.Context, renewed authsvc.Account) error {
 	ctx, cancel := fleet.Detached(life, storeTimeout)
 	defer cancel()
 	err := r.svc.Adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), r.stored)
-	if !errors.Is(err, authsvc.ErrStale) {
+	if !errors.Is(err, adapter.ErrStale) {
 		return err
 	}
 	now, stored, err := r.svc.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)

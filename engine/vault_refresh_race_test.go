@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
@@ -52,7 +53,7 @@ func TestRefreshOnceForAllCallers(t *testing.T) {
 
 // dying makes another replica take the first requested lease and die.
 type dying struct {
-	authsvc.Adapter
+	adapter.Adapter
 	once sync.Once
 }
 
@@ -125,24 +126,24 @@ func TestRefreshKeepsItsLease(t *testing.T) {
 // TestAccountChangesDuringRefresh changes the account while the provider is asked.
 func TestAccountChangesDuringRefresh(t *testing.T) {
 	t.Parallel()
-	signIn := func(store authsvc.Adapter) error {
+	signIn := func(store adapter.Adapter) error {
 		return store.RefreshAccount(context.Background(), authsvc.Account{UserID: "ada", Provider: "odd", ProviderAccountID: "7",
 			AccessToken: "at-new", RefreshToken: "rt-new", ExpiresAt: time.Now().Add(time.Hour).Unix()}, 0)
 	}
 	for name, c := range map[string]struct {
 		refused bool
-		step    func(authsvc.Adapter) error
+		step    func(adapter.Adapter) error
 		want    error
 		kept    string // refresh token; "-": no account
 		revoked string
 	}{
-		"nothing":             {step: func(authsvc.Adapter) error { return nil }, kept: "rt-1"},
+		"nothing":             {step: func(adapter.Adapter) error { return nil }, kept: "rt-1"},
 		"sign-in":             {step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
 		"sign-in and refusal": {refused: true, step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
-		"unlinked": {step: func(s authsvc.Adapter) error {
+		"unlinked": {step: func(s adapter.Adapter) error {
 			return s.UnlinkAccount(context.Background(), "odd", "7", 0, unlinkOf("ada"))
 		},
-			want: authsvc.ErrNotFound, kept: "-", revoked: "refresh_token rt-1,access_token at-1"},
+			want: adapter.ErrNotFound, kept: "-", revoked: "refresh_token rt-1,access_token at-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

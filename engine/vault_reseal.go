@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // errSealLost says that no configured secret opens a record.
@@ -13,7 +13,7 @@ var errSealLost = errors.New("no configured secret opens it, or the row was chan
 
 // resealCredential does the work of Reseal for a credential. If the credential changes
 // meanwhile, the change wins and resealCredential looks at it again.
-func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dryRun bool) (stale bool, err error) {
+func (vt *vault) resealCredential(ctx context.Context, c adapter.Credential, dryRun bool) (stale bool, err error) {
 	for range rewriteTries {
 		if len(c.Data) == 0 {
 			return false, nil
@@ -27,17 +27,17 @@ func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dry
 		}
 		c.Data = vt.fleet.SealText(&c, text)
 		switch err = vt.Adapter.UpdateCredential(ctx, c); {
-		case errors.Is(err, authsvc.ErrNotFound):
+		case errors.Is(err, adapter.ErrNotFound):
 			return false, nil
-		case !errors.Is(err, authsvc.ErrStale):
+		case !errors.Is(err, adapter.ErrStale):
 			return true, err
 		}
 		if c, err = vt.Adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
-			if errors.Is(err, authsvc.ErrNotFound) {
+			if errors.Is(err, adapter.ErrNotFound) {
 				return false, nil
 			}
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("a credential of the kind %s keeps changing: %w", c.Kind, authsvc.ErrStale)
+	return false, fmt.Errorf("a credential of the kind %s keeps changing: %w", c.Kind, adapter.ErrStale)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // A TokenRewrite reports what RewriteTokens did with an account.
@@ -77,7 +78,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 			return did, nil
 		case err == nil:
 			return did, nil
-		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
+		case !errors.Is(err, adapter.ErrStale) && !errors.Is(err, adapter.ErrNotFound):
 			return did, err
 		}
 		// A sign-in or a refresh wrote first, or the account is gone.
@@ -87,7 +88,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 			return did, err
 		}
 	}
-	did.Left = fmt.Errorf("the tokens of %s keep changing: %w", stored.Provider, authsvc.ErrStale)
+	did.Left = fmt.Errorf("the tokens of %s keep changing: %w", stored.Provider, adapter.ErrStale)
 	return did, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -21,7 +22,7 @@ func keeping(how string, secrets ...string) func(*authsvc.Config) {
 }
 
 // rewrite runs RewriteTokens and returns what it wrote and left.
-func rewrite(t *testing.T, store authsvc.Adapter, config func(*authsvc.Config), dryRun bool) (written []string, left []error) {
+func rewrite(t *testing.T, store adapter.Adapter, config func(*authsvc.Config), dryRun bool) (written []string, left []error) {
 	t.Helper()
 	w := (&rotator{}).at(t, store, config)
 	defer end(w, t)
@@ -54,7 +55,7 @@ func threeTokens(t *testing.T, config func(*authsvc.Config)) *arena.Ledger {
 	return arena.NewLedger(store)
 }
 
-func onlyAccount(t *testing.T, store authsvc.Adapter) authsvc.Account {
+func onlyAccount(t *testing.T, store adapter.Adapter) authsvc.Account {
 	t.Helper()
 	list, err := store.ListAccounts(t.Context(), "ada")
 	if err != nil || len(list) != 1 {
@@ -263,7 +264,7 @@ func TestRewriteGivesUp(t *testing.T) {
 		}
 		return arena.Works
 	})
-	if written, left := rewrite(t, led, keeping("sealed", arena.Secret), false); written != nil || len(left) != 1 || !errors.Is(left[0], authsvc.ErrStale) {
+	if written, left := rewrite(t, led, keeping("sealed", arena.Secret), false); written != nil || len(left) != 1 || !errors.Is(left[0], adapter.ErrStale) {
 		t.Errorf("%q, %v", written, left)
 	}
 	led.BreakAt(func(_ int, method string) arena.Failure {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -142,7 +143,7 @@ func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, cu
 	switch err := vt.Adapter.ReplaceTokens(ctx, renewed, stored); {
 	case err == nil:
 		return a, renewed
-	case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
+	case !errors.Is(err, adapter.ErrStale) && !errors.Is(err, adapter.ErrNotFound):
 		vt.Log.Warn("cannot reseal tokens that an older secret sealed", "provider", a.Provider, "user", a.UserID, "cause", err)
 	}
 	return a, stored
@@ -243,7 +244,7 @@ func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, s
 	}
 	switch len(found) {
 	case 0:
-		return authsvc.Account{}, authsvc.Account{}, authsvc.ErrNotFound
+		return authsvc.Account{}, authsvc.Account{}, adapter.ErrNotFound
 	case 1:
 		a, stored = vt.readAccount(ctx, found[0])
 		return a, stored, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/oidc"
@@ -49,7 +50,7 @@ func (vt *vault) unlink(ctx context.Context, userID, provider, id string, o unli
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrNotFound):
 		e.Name, e.Reason = "account.unlink_refused", "the user has no such account"
 	case errors.Is(err, authsvc.ErrLastAccount):
 		e.Name, e.Reason = "account.unlink_refused", "it is the last way to sign in"
@@ -78,7 +79,7 @@ func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id stri
 		found, others := splitAccount(all, provider, id)
 		none := error(nil)
 		if found == nil { // the store is still asked: it finishes an interrupted removal
-			found, none = &authsvc.Account{UserID: userID, Provider: provider, ProviderAccountID: id}, authsvc.ErrNotFound
+			found, none = &authsvc.Account{UserID: userID, Provider: provider, ProviderAccountID: id}, adapter.ErrNotFound
 		}
 		if !o.evenLast {
 			if left, err := vt.canSignIn(ctx, u, others); !left {
@@ -89,7 +90,7 @@ func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id stri
 		if err == nil {
 			vt.afterUnlink(ctx, u, *found, o)
 		}
-		if !errors.Is(err, authsvc.ErrStale) || try == maxUnlinks {
+		if !errors.Is(err, adapter.ErrStale) || try == maxUnlinks {
 			return err
 		}
 	}

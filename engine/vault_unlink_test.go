@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -30,9 +31,9 @@ func TestUnlinkAccount(t *testing.T) {
 		"the last":               {want: authsvc.ErrLastAccount},
 		"the last, by wish":      {last: true},
 		"another account":        {more: []authsvc.Account{other}},
-		"another user's":         {more: []authsvc.Account{other}, user: "bob", want: authsvc.ErrNotFound},
-		"no such account":        {more: []authsvc.Account{other}, id: "9", want: authsvc.ErrNotFound},
-		"no such user":           {user: "u-none", want: authsvc.ErrNotFound},
+		"another user's":         {more: []authsvc.Account{other}, user: "bob", want: adapter.ErrNotFound},
+		"no such account":        {more: []authsvc.Account{other}, id: "9", want: adapter.ErrNotFound},
+		"no such user":           {user: "u-none", want: adapter.ErrNotFound},
 		"mail, verified":         {verified: true, mail: true},
 		"mail, not verified":     {mail: true, want: authsvc.ErrLastAccount},
 		"verified, no mail":      {verified: true, want: authsvc.ErrLastAccount},
@@ -64,7 +65,7 @@ func TestUnlinkAccount(t *testing.T) {
 			}
 			end(w, t) // returns after the revocation
 			_, err := store.GetUserByAccount(t.Context(), "odd", "7")
-			if gone := errors.Is(err, authsvc.ErrNotFound); gone != (c.want == nil) {
+			if gone := errors.Is(err, adapter.ErrNotFound); gone != (c.want == nil) {
 				t.Errorf("gone: %v", gone)
 			}
 			want := []string{"refresh_token rt-0", "access_token at-0"}
@@ -79,7 +80,7 @@ func TestUnlinkAccount(t *testing.T) {
 }
 
 // unlinkable adds bob, and gives ada an address and accounts.
-func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []authsvc.Account) {
+func unlinkable(t *testing.T, store adapter.Adapter, verified bool, more []authsvc.Account) {
 	t.Helper()
 	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "bob"}); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []auths
 	if verified {
 		proved = time.Now()
 	}
-	if _, err := store.UpdateUser(t.Context(), "ada", authsvc.UserUpdate{Email: &address, EmailVerified: &proved}); err != nil {
+	if _, err := store.UpdateUser(t.Context(), "ada", adapter.UserUpdate{Email: &address, EmailVerified: &proved}); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range more {
@@ -99,7 +100,7 @@ func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []auths
 }
 
 // slowLists answers after a delay.
-type slowLists struct{ authsvc.Adapter }
+type slowLists struct{ adapter.Adapter }
 
 func (s slowLists) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
 	list, err := s.Adapter.ListAccounts(ctx, userID)
@@ -199,7 +200,7 @@ func TestUnlinkAccountDuringSignIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if unlink {
-				store.before = func(ctx context.Context, _ authsvc.Adapter) error {
+				store.before = func(ctx context.Context, _ adapter.Adapter) error {
 					return w.UnlinkAccount(ctx, u.ID, "op", "alan", &engine.UnlinkOptions{EvenLast: true})
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -75,11 +76,11 @@ type rareWorld struct {
 
 // A buggyStore panics in GetSession if panics is set.
 type buggyStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	panics bool
 }
 
-func (s *buggyStore) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+func (s *buggyStore) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error) {
 	if s.panics {
 		panic("a bug")
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/browser"
@@ -33,7 +34,7 @@ type attempt struct {
 	last    string      // the URL of its latest callback
 	header  http.Header // of the following requests
 	userID  string      // of stored
-	store   authsvc.Adapter
+	store   adapter.Adapter
 	lost    int // number of TokenRefused events
 }
 

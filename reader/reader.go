@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	Compat authsvc.Compat
 	// Adapter is the service's store. It may be nil with strategy jwt: a token is then
 	// valid until it expires, even if the user has signed out.
-	Adapter authsvc.Adapter
+	Adapter adapter.Adapter
 	// Session is the same as in the service. Claims and Expose may be left out; Expose
 	// only affects the JSON of sessions.
 	Session authsvc.SessionOptions

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
@@ -321,11 +322,11 @@ func abuse04(t *T) {
 
 // abusePermits is a store whose counts fail.
 type abusePermits struct {
-	authsvc.Adapter
+	adapter.Adapter
 	broken atomic.Bool
 }
 
-func (s *abusePermits) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+func (s *abusePermits) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (int, time.Duration, error) {
 	if s.broken.Load() {
 		return 0, 0, arena.ErrBroken
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
@@ -64,7 +65,7 @@ func account10(t *T) {
 		"the end of all sessions": func(t *T, w *arena.World, me, _, _ string) { accountOK(t, w.EndSessions(t.Context(), me)) },
 		"a block":                 func(t *T, w *arena.World, me, _, _ string) { accountOK(t, w.Block(t.Context(), me, "taken over")) },
 		"another address by the operator": func(t *T, w *arena.World, me, _, _ string) {
-			_, err := w.UpdateUser(t.Context(), me, authsvc.UserUpdate{Email: new("third@app.test")})
+			_, err := w.UpdateUser(t.Context(), me, adapter.UserUpdate{Email: new("third@app.test")})
 			accountOK(t, err)
 		},
 		"the first proof": func(_ *T, w *arena.World, _, old, _ string) { w.Browser().SignInByMail(w, old) },

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -83,7 +84,7 @@ func account19(t *T) {
 		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "New sign-in") {
 			t.Errorf("a new browser: %s", m.Subject)
 		}
-		if err := w.UnlinkAccount(t.Context(), id, "op", "grace", nil); !errors.Is(err, authsvc.ErrNotFound) {
+		if err := w.UnlinkAccount(t.Context(), id, "op", "grace", nil); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("the identity was not removed: %v", err)
 		}
 		owner.SignIn(w.OP, "alan", "link", "true")
@@ -94,7 +95,7 @@ func account19(t *T) {
 		if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Subject, "removed") {
 			t.Errorf("removed: %s: %s", m.To, m.Subject)
 		}
-		if _, err := w.UpdateUser(t.Context(), id, authsvc.UserUpdate{Email: new("new@app.test")}); err != nil {
+		if _, err := w.UpdateUser(t.Context(), id, adapter.UserUpdate{Email: new("new@app.test")}); err != nil {
 			t.Fatal(err)
 		}
 		if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Text, "new@app.test") || arena.Undo(m) != "" {

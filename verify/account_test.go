@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -84,7 +85,7 @@ func accountRefused(t *T, w *arena.World, b *arena.Browser, op *idp.Server, prov
 func accountOwner(t testing.TB, w *arena.World, provider, sub string) string {
 	t.Helper()
 	u, err := w.Store.GetUserByAccount(t.Context(), provider, sub)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		t.Fatal(err)
 	}
 	return u.ID

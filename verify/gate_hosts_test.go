@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
@@ -221,11 +222,11 @@ func gate23(t *T) {
 
 // A laterStore is a store whose clock is ahead.
 type laterStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	ahead time.Duration
 }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (s laterStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.ahead), nil }
 
 // later makes p continue at another replica on the same store, for which it is later,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/bearer"
 	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
@@ -166,7 +167,7 @@ func gateByToken(t *T, kind stores.Kind, strategy string) {
 	other, _ := made(arena.Origin)
 	gatePasses(t, f, with(other))
 	at := time.Now()
-	if err := f.Store.SetPerson(t.Context(), u.ID, authsvc.PersonUpdate{Blocked: &at}, nil); err != nil {
+	if err := f.Store.SetPerson(t.Context(), u.ID, adapter.PersonUpdate{Blocked: &at}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, token := range map[string]string{"revoked": good, "of a blocked user": other} {

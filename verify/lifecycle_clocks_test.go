@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/bearer"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -42,7 +43,7 @@ type skewedSite struct {
 	replicas []*process.Process
 	proxy    *proxytest.Proxy
 	inside   *engine.Service // another replica, whose clock is right
-	store    authsvc.Adapter
+	store    adapter.Adapter
 	strategy string
 	people   int
 	pairs    int // of replicas: one where a flow begins, one where it continues

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/process"
@@ -57,7 +58,7 @@ func lifecycle08(t *T) {
 
 // lifecycleTraffic reads and writes until the returned function is called. That
 // function returns the longest time of an operation, and the number of operations.
-func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)) {
+func lifecycleTraffic(t *T, s adapter.Adapter) (stop func() (time.Duration, int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -67,7 +68,7 @@ func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)
 		all.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("traffic-%d-%d", worker, i)
-				rec := authsvc.SessionRecord{ID: name, SessionToken: name, Digest: name, Expires: time.Now().Add(time.Hour)}
+				rec := adapter.SessionRecord{ID: name, SessionToken: name, Digest: name, Expires: time.Now().Add(time.Hour)}
 				begun := time.Now()
 				_, err := s.SignUp(t.Context(), authsvc.User{ID: name, Email: name + "@traffic.test"}, nil, &rec, "")
 				if err == nil {

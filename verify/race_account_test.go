@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -166,7 +167,7 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 	together(crowd, func(i int) {
 		if i/raceReplicas%2 == 0 {
 			w.services[i%raceReplicas].At(func(s *engine.Service) {
-				if err := s.CancelDeletion(t.Context(), user); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrBusy) {
+				if err := s.CancelDeletion(t.Context(), user); err != nil && !errors.Is(err, adapter.ErrNotFound) && !errors.Is(err, authsvc.ErrBusy) {
 					t.Error(err)
 				}
 			})
@@ -178,7 +179,7 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 		}
 	})
 	u, err := w.Store.GetUser(t.Context(), user)
-	deleted := errors.Is(err, authsvc.ErrNotFound)
+	deleted := errors.Is(err, adapter.ErrNotFound)
 	if err != nil && !deleted {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/emailchange"
@@ -194,7 +195,7 @@ func (c *raceChange) age(t *T, w *raceWorld, by time.Duration) {
 	accountOK(t, err)
 	box := ring.Box("credentials")
 	for _, stored := range p.Credentials {
-		if stored.Kind != authsvc.CredentialAddress {
+		if stored.Kind != adapter.CredentialAddress {
 			continue
 		}
 		place := []string{string(stored.Kind), stored.ID, stored.UserID}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
@@ -96,7 +97,7 @@ func raceMails(t *T, w *raceWorld, address string) {
 func raceOneUser(t *T, w *raceWorld, address string, browsers []*arena.Browser) {
 	t.Helper()
 	me, err := w.Store.GetUserByEmail(t.Context(), address)
-	for deadline := time.Now().Add(time.Minute); err != nil && !errors.Is(err, authsvc.ErrNotFound) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); err != nil && !errors.Is(err, adapter.ErrNotFound) && time.Now().Before(deadline); {
 		// On a busy machine, a server may not answer directly after a storm.
 		time.Sleep(time.Second)
 		me, err = w.Store.GetUserByEmail(t.Context(), address)
@@ -159,7 +160,7 @@ func race08(t *T) {
 // as them. People who came after the deletion are new users.
 func raceDeleted(t *T, w *raceWorld, n int, id string, browsers []*arena.Browser) {
 	t.Helper()
-	if _, err := w.Store.GetUser(t.Context(), id); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.GetUser(t.Context(), id); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the deleted user: %v", err)
 	}
 	sessions, err := w.Store.ListSessions(t.Context(), id)

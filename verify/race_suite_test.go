@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/test/arena"
 )
@@ -75,7 +76,7 @@ func race10(t *T) {
 	t.ofOneMachine()
 	each := t.Scale("writes of each of 64 clients", 3, 30, 1000)
 	path := filepath.Join(t.TempDir(), "auth.db")
-	open := func() authsvc.Adapter {
+	open := func() adapter.Adapter {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -85,14 +86,14 @@ func sessionNil(t *T, w *arena.World, b *arena.Browser, ctx context.Context) {
 
 // sessionHanging is a store whose reads return only when the caller gives up.
 type sessionHanging struct {
-	authsvc.Adapter
+	adapter.Adapter
 	hangs bool
 }
 
-func (s *sessionHanging) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+func (s *sessionHanging) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error) {
 	if s.hangs {
 		<-ctx.Done()
-		return authsvc.SessionRecord{}, authsvc.User{ID: "ada-id"}, ctx.Err()
+		return adapter.SessionRecord{}, authsvc.User{ID: "ada-id"}, ctx.Err()
 	}
 	return s.Adapter.GetSession(ctx, token, digest)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
@@ -205,7 +206,7 @@ func session10(t *T) {
 		})
 		t.Run("deleted in the store", func(t *T) {
 			sessionEnded(t, strategy, func(t *T, w *arena.World) {
-				if err := w.Store.DeleteUser(t.Context(), "ada-id", &authsvc.Revocation{Key: "account:ada-id", UserID: "ada-id", Expires: time.Now().Add(time.Hour)}); err != nil {
+				if err := w.Store.DeleteUser(t.Context(), "ada-id", &adapter.Revocation{Key: "account:ada-id", UserID: "ada-id", Expires: time.Now().Add(time.Hour)}); err != nil {
 					t.Error(err)
 				}
 				if strategy == "jwt" { // SECURITY.md: cookie sessions do not notice; EndSessions ends them
@@ -342,9 +343,9 @@ func session13(t *T) {
 }
 
 // A sessionSlow store takes time to answer, as one over a network does.
-type sessionSlow struct{ authsvc.Adapter }
+type sessionSlow struct{ adapter.Adapter }
 
-func (s sessionSlow) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+func (s sessionSlow) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error) {
 	r, u, err := s.Adapter.GetSession(ctx, token, digest)
 	time.Sleep(5 * time.Millisecond)
 	return r, u, err

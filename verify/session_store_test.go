@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
@@ -149,7 +150,7 @@ func session06(t *T) {
 }
 
 // sessionFile opens a SQLite store in the given file.
-func sessionFile(t *T, path string) authsvc.Adapter {
+func sessionFile(t *T, path string) adapter.Adapter {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
 	if err != nil {
@@ -247,13 +248,13 @@ func session20Row(t *T, spoil string) {
 
 // A sessionOdd store answers with an empty record.
 type sessionOdd struct {
-	authsvc.Adapter
+	adapter.Adapter
 	odd atomic.Bool
 }
 
-func (s *sessionOdd) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+func (s *sessionOdd) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error) {
 	if s.odd.Load() {
-		return authsvc.SessionRecord{}, authsvc.User{}, nil
+		return adapter.SessionRecord{}, authsvc.User{}, nil
 	}
 	return s.Adapter.GetSession(ctx, token, digest)
 }
@@ -301,11 +302,11 @@ func session22Itself(t *T) {
 }
 
 // sessionExpired creates n expired sessions of bob.
-func sessionExpired(t *T, store authsvc.Adapter, n int) {
+func sessionExpired(t *T, store adapter.Adapter, n int) {
 	t.Helper()
 	for range n {
 		digest := seal.Token()
-		if _, err := store.CreateSession(t.Context(), authsvc.SessionRecord{ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: "bob-id",
+		if _, err := store.CreateSession(t.Context(), adapter.SessionRecord{ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: "bob-id",
 			Expires: time.Now().Add(-time.Hour), Began: time.Now().Add(-48 * time.Hour), Provider: "credentials"}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/mail"
@@ -162,11 +163,11 @@ func smtpfaultBounded(t *T) {
 
 // smtpfaultCounted is a store whose queue length a test sets.
 type smtpfaultCounted struct {
-	authsvc.Adapter
+	adapter.Adapter
 	asked, bound int
 }
 
-func (s *smtpfaultCounted) PutToken(ctx context.Context, token authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+func (s *smtpfaultCounted) PutToken(ctx context.Context, token adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	s.asked = maxQueued
 	return s.Adapter.PutToken(ctx, token, m, s.bound)
 }
@@ -279,7 +280,7 @@ func smtpfaultReplies(t *T, at, reply string, final bool) {
 	if late := s.last().Sub(begin); late > 10*time.Minute {
 		t.Errorf("an attempt %v after the request", late)
 	}
-	if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("still queued: %v", err)
 	}
 	s.says(nil)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
@@ -358,7 +359,7 @@ func (s *stage) lures(b *chromium.Tab, evil, target string) {
 // notLinked fails if an identity belongs to any user.
 func (s *stage) notLinked(t testing.TB, provider, sub string) {
 	t.Helper()
-	if u, err := s.Store.GetUserByAccount(t.Context(), provider, sub); !errors.Is(err, authsvc.ErrNotFound) {
+	if u, err := s.Store.GetUserByAccount(t.Context(), provider, sub); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("%s/%s belongs to %q: %v", provider, sub, u.ID, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
@@ -190,11 +191,11 @@ func store13(t *T) {
 		for i, text := range []string{strings.Repeat("x", 64<<10), strings.Repeat("😀", 16<<10), strings.Repeat("é\u0301", 12<<10), "NUL \x00 inside", "\xff\xfe", "a\xc3"} {
 			a := authsvc.Account{ID: fmt.Sprintf("a%d", i), Type: "oauth", Provider: "p", ProviderAccountID: fmt.Sprint(i),
 				AccessToken: text, RefreshToken: text, IDToken: text, Scope: "x"}
-			rec := authsvc.SessionRecord{ID: fmt.Sprintf("s%d", i), SessionToken: fmt.Sprintf("t%d", i), Digest: fmt.Sprintf("d%d", i), Expires: time.Now().Add(time.Hour)}
+			rec := adapter.SessionRecord{ID: fmt.Sprintf("s%d", i), SessionToken: fmt.Sprintf("t%d", i), Digest: fmt.Sprintf("d%d", i), Expires: time.Now().Add(time.Hour)}
 			u, err := s.SignUp(t.Context(), authsvc.User{ID: fmt.Sprintf("u%d", i), Email: fmt.Sprintf("%d@app.test", i)}, &a, &rec, "")
 			if err != nil {
 				_, lookErr := s.GetUserByEmail(t.Context(), fmt.Sprintf("%d@app.test", i))
-				if i < 3 || errors.Is(err, authsvc.ErrConflict) || !errors.Is(lookErr, authsvc.ErrNotFound) {
+				if i < 3 || errors.Is(err, adapter.ErrConflict) || !errors.Is(lookErr, adapter.ErrNotFound) {
 					t.Errorf("%.20q of %d bytes: %v; then %v", text, len(text), err, lookErr)
 				}
 				continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/mongodb"
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
@@ -29,12 +30,12 @@ func storeURL(env []string) (url, prefix string) {
 
 // storeAt opens the store of a process a second time, and creates its tables if there
 // are none.
-func storeAt(t testing.TB, env []string) authsvc.Adapter {
+func storeAt(t testing.TB, env []string) adapter.Adapter {
 	t.Helper()
 	url, prefix := storeURL(env)
 	scheme, _, _ := strings.Cut(url, ":")
 	var s interface {
-		authsvc.Adapter
+		adapter.Adapter
 		io.Closer
 	}
 	var err error
@@ -60,7 +61,7 @@ func storeAt(t testing.TB, env []string) authsvc.Adapter {
 }
 
 // storeUsers returns all users.
-func storeUsers(t testing.TB, s authsvc.Adapter) []authsvc.User {
+func storeUsers(t testing.TB, s adapter.Adapter) []authsvc.User {
 	t.Helper()
 	var all []authsvc.User
 	for after := ""; ; {
@@ -78,7 +79,7 @@ func storeUsers(t testing.TB, s authsvc.Adapter) []authsvc.User {
 // storeWhole checks that addresses and identities are unique, that no sign-up is
 // incomplete, and that accounts and sessions have their users. It returns the number
 // of users.
-func storeWhole(t testing.TB, s authsvc.Adapter) int {
+func storeWhole(t testing.TB, s adapter.Adapter) int {
 	t.Helper()
 	addresses, identities := map[string]bool{}, map[string]bool{}
 	users := storeUsers(t, s)

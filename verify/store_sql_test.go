@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/process"
 )
@@ -67,16 +68,16 @@ func (s storeRedirect) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // storeTwins creates two users whose records contain the letters a and b.
-func storeTwins(t *T, s authsvc.Adapter) {
+func storeTwins(t *T, s adapter.Adapter) {
 	t.Helper()
 	for _, x := range []string{"a", "b"} {
 		a := authsvc.Account{ID: "account-" + x, Type: "oauth", Provider: "p", ProviderAccountID: "sub-" + x}
-		rec := authsvc.SessionRecord{ID: "session-" + x, SessionToken: "token-" + x, Digest: "digest-" + x, Expires: time.Now().Add(time.Hour)}
+		rec := adapter.SessionRecord{ID: "session-" + x, SessionToken: "token-" + x, Digest: "digest-" + x, Expires: time.Now().Add(time.Hour)}
 		if _, err := s.SignUp(t.Context(), authsvc.User{ID: "user-" + x, Email: x + "@app.test"}, &a, &rec, ""); err != nil {
 			t.Fatal(err)
 		}
-		link := authsvc.VerificationToken{Identifier: "i", Token: "link-" + x, Expires: time.Now().Add(time.Hour)}
-		if err := s.PutToken(t.Context(), link, authsvc.Mail{ID: "link-" + x, Due: time.Now(), Expires: link.Expires}, 100); err != nil {
+		link := adapter.VerificationToken{Identifier: "i", Token: "link-" + x, Expires: time.Now().Add(time.Hour)}
+		if err := s.PutToken(t.Context(), link, adapter.Mail{ID: "link-" + x, Due: time.Now(), Expires: link.Expires}, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +160,7 @@ func storeMongoChanger(t *T, storage string) func(table, column, from, to string
 	}
 }
 
-func storeOneWins(t *T, stores ...authsvc.Adapter) {
+func storeOneWins(t *T, stores ...adapter.Adapter) {
 	t.Helper()
 	won := make(chan bool, crowd)
 	together(crowd, func(i int) {

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/test/arena/stores"
 )
@@ -27,22 +27,22 @@ var storeChecks = checks{
 
 // A storeShared is a store that another process can open too.
 type storeShared struct {
-	authsvc.Adapter
+	adapter.Adapter
 	env []string
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s storeShared) Reopen(t *testing.T) authsvc.Adapter { return storeAt(t, s.env) }
+func (s storeShared) Reopen(t *testing.T) adapter.Adapter { return storeAt(t, s.env) }
 
 // Unwrap implements [adaptertest.Unwrapper]: the store also keeps audit events.
-func (s storeShared) Unwrap() authsvc.Adapter { return s.Adapter }
+func (s storeShared) Unwrap() adapter.Adapter { return s.Adapter }
 
 // store10 also counts the cases, because a suite that lost most of them would pass.
 func store10(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		var cases atomic.Int64
 		t.T.Run("contract", func(inner *testing.T) {
-			adaptertest.Run(inner, func(c *testing.T) authsvc.Adapter {
+			adaptertest.Run(inner, func(c *testing.T) adapter.Adapter {
 				cases.Add(1)
 				if kind.Name == "memory" {
 					return kind.Open(c)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
@@ -37,7 +38,7 @@ func store05(t *T) {
 				}
 				// Another half millisecond must not be rounded up.
 				written := at.Add(500 * time.Microsecond).In(in)
-				rec := authsvc.SessionRecord{ID: name, SessionToken: name, Digest: name, UserID: u.ID, Expires: written.Truncate(time.Millisecond), AuthTime: at.In(in)}
+				rec := adapter.SessionRecord{ID: name, SessionToken: name, Digest: name, UserID: u.ID, Expires: written.Truncate(time.Millisecond), AuthTime: at.In(in)}
 				if _, err := s.CreateSession(t.Context(), rec); err != nil {
 					t.Fatal(err)
 				}
@@ -45,7 +46,7 @@ func store05(t *T) {
 				if err != nil || !got.Expires.Equal(at) || !got.AuthTime.Equal(at) {
 					t.Errorf("%v in %s: read %v and %v, %v", at, zone, got.Expires, got.AuthTime, err)
 				}
-				if err := s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: name, Token: name, Expires: at.In(in)}, authsvc.Mail{ID: name, Due: at, Expires: at}, 1e6); err != nil {
+				if err := s.PutToken(t.Context(), adapter.VerificationToken{Identifier: name, Token: name, Expires: at.In(in)}, adapter.Mail{ID: name, Due: at, Expires: at}, 1e6); err != nil {
 					t.Fatal(err)
 				}
 				link, err := s.TakeToken(t.Context(), name, name)

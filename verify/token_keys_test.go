@@ -15,6 +15,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/bearer"
 	"authsvc/engine"
 	"authsvc/internal/seal"
@@ -25,7 +26,7 @@ import (
 // tokenKey returns the key of an algorithm, as an attacker with the store and the
 // secret would have it. Tokens can then have a valid signature and be wrong in
 // everything else.
-func tokenKey(t *T, store authsvc.Adapter, alg string) *signingkeys.Key {
+func tokenKey(t *T, store adapter.Adapter, alg string) *signingkeys.Key {
 	t.Helper()
 	record, err := store.GetMeta(t.Context(), "signing-keys")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -150,7 +151,7 @@ func token13(t *T) {
 			return err
 		}, 401},
 		"blocked": {func(t *T, w *arena.World, made authsvc.PersonalToken) error {
-			return w.Store.SetPerson(t.Context(), made.UserID, authsvc.PersonUpdate{Blocked: &at}, nil)
+			return w.Store.SetPerson(t.Context(), made.UserID, adapter.PersonUpdate{Blocked: &at}, nil)
 		}, 401},
 		"deleted": {func(t *T, w *arena.World, made authsvc.PersonalToken) error {
 			return w.DeleteUser(t.Context(), made.UserID)

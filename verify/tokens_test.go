@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
@@ -280,7 +281,7 @@ func tokens05(t *T) {
 		if err := w.UnlinkAccount(t.Context(), w.Person(t, b), "op", "ada", &engine.UnlinkOptions{EvenLast: true}); err != nil || time.Since(begin) > within(2*time.Second) {
 			t.Errorf("%s: %v after %v", name, err, time.Since(begin))
 		}
-		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

@@ -3,11 +3,11 @@ package memory
 import (
 	"context"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-// SignUp implements [authsvc.Adapter].
-func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+// SignUp implements [adapter.Adapter].
+func (a *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
 	u.EmailVerified = stored(u.EmailVerified)
 	err := a.do(ctx, func() error {
 		if err := a.checkUser(u); err != nil {
@@ -25,7 +25,7 @@ func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 		}
 		a.putUser(u)
 		if locale != "" {
-			a.setPerson(u.ID, authsvc.PersonUpdate{Locale: &locale})
+			a.setPerson(u.ID, adapter.PersonUpdate{Locale: &locale})
 		}
 		if acc != nil {
 			acc.UserID = u.ID
@@ -38,31 +38,31 @@ func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 		return nil
 	})
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	return u, nil
 }
 
-// ProveEmail implements [authsvc.Adapter].
-func (a *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
+// ProveEmail implements [adapter.Adapter].
+func (a *Store) ProveEmail(ctx context.Context, p adapter.Proof) (u adapter.User, removed []adapter.Account, err error) {
 	err = a.do(ctx, func() error {
 		if err := a.unchanged(p.UserID, p.Epoch); err != nil {
 			return err
 		}
 		found := a.users[p.UserID]
 		if found.Email != p.Email {
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		if found.EmailVerified.IsZero() && !p.Keep {
 			removed = a.accountsOf(p.UserID)
 			a.removeAccounts(p.UserID)
 			a.removeSessions(p.UserID)
 			a.removeTokens(p.Email)
-			a.removeCredentials(p.UserID, func(c authsvc.Credential) bool {
-				return c.Kind != authsvc.CredentialPending || c.ID != p.Pending
+			a.removeCredentials(p.UserID, func(c adapter.Credential) bool {
+				return c.Kind != adapter.CredentialPending || c.ID != p.Pending
 			})
 			off := false
-			a.setPerson(p.UserID, authsvc.PersonUpdate{SecondStep: &off})
+			a.setPerson(p.UserID, adapter.PersonUpdate{SecondStep: &off})
 			a.revoke(p.Revoke)
 		}
 		found.EmailVerified = stored(p.At)
@@ -73,11 +73,11 @@ func (a *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 	return u, removed, err
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (a *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+// EndSessions implements [adapter.Adapter].
+func (a *Store) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (n int, err error) {
 	err = a.do(ctx, func() error {
 		n = a.removeSessions(userID)
-		a.removeCredentials(userID, func(c authsvc.Credential) bool { return c.Kind == authsvc.CredentialPending })
+		a.removeCredentials(userID, func(c adapter.Credential) bool { return c.Kind == adapter.CredentialPending })
 		a.revoke(r)
 		return nil
 	})

@@ -1,5 +1,5 @@
 // Package memory keeps the records of authsvc in memory, for development and tests. It
-// is the reference implementation of [authsvc.Adapter]: one lock around plain maps.
+// is the reference implementation of [adapter.Adapter]: one lock around plain maps.
 // Where a database would use an index, it scans a map.
 package memory
 
@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
-// A Store is an [authsvc.Adapter] that keeps its records until the process ends. It is
+// A Store is an [adapter.Adapter] that keeps its records until the process ends. It is
 // safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
 	taken       map[key]struct{}             // other unique keys
-	users       map[string]authsvc.User      // by id
+	users       map[string]adapter.User      // by id
 	emails      map[string]string            // address to user id
 	addresses   []string                     // the keys of emails, sorted
-	accounts    map[identity]authsvc.Account // by identity
-	people      map[string]authsvc.Person    // by user id, without credentials
-	credentials map[credentialKey]authsvc.Credential
-	sessions    map[key]authsvc.SessionRecord        // by session token, or by digest without one
-	tokens      map[string]authsvc.VerificationToken // by token
-	mails       map[string]authsvc.Mail              // by id
+	accounts    map[identity]adapter.Account // by identity
+	people      map[string]adapter.Person    // by user id, without credentials
+	credentials map[credentialKey]adapter.Credential
+	sessions    map[key]adapter.SessionRecord        // by session token, or by digest without one
+	tokens      map[string]adapter.VerificationToken // by token
+	mails       map[string]adapter.Mail              // by id
 	once        map[string]time.Time                 // key to expiry
-	revocations map[string]authsvc.Revocation        // by key
+	revocations map[string]adapter.Revocation        // by key
 	seq         int64                                // of the latest revocation
 	permits     map[string]time.Time                 // key to the time paid for
 	leases      map[string]lease                     // by name
@@ -37,9 +38,9 @@ type Store struct {
 }
 
 var (
-	_ authsvc.Adapter     = (*Store)(nil)
+	_ adapter.Adapter     = (*Store)(nil)
 	_ authsvc.AuditLog    = (*Store)(nil)
-	_ authsvc.UserColumns = (*Store)(nil)
+	_ adapter.UserColumns = (*Store)(nil)
 )
 
 // An identity is the unique key of an account.
@@ -55,16 +56,16 @@ func New(userColumns ...string) *Store {
 		columns:     userColumns,
 		extra:       map[string]map[string]any{},
 		taken:       map[key]struct{}{},
-		users:       map[string]authsvc.User{},
+		users:       map[string]adapter.User{},
 		emails:      map[string]string{},
-		accounts:    map[identity]authsvc.Account{},
-		people:      map[string]authsvc.Person{},
-		credentials: map[credentialKey]authsvc.Credential{},
-		sessions:    map[key]authsvc.SessionRecord{},
-		tokens:      map[string]authsvc.VerificationToken{},
-		mails:       map[string]authsvc.Mail{},
+		accounts:    map[identity]adapter.Account{},
+		people:      map[string]adapter.Person{},
+		credentials: map[credentialKey]adapter.Credential{},
+		sessions:    map[key]adapter.SessionRecord{},
+		tokens:      map[string]adapter.VerificationToken{},
+		mails:       map[string]adapter.Mail{},
 		once:        map[string]time.Time{},
-		revocations: map[string]authsvc.Revocation{},
+		revocations: map[string]adapter.Revocation{},
 		permits:     map[string]time.Time{},
 		leases:      map[string]lease{},
 		meta:        map[string]string{},
@@ -113,5 +114,5 @@ func stored(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// Ping implements [authsvc.Adapter].
+// Ping implements [adapter.Adapter].
 func (a *Store) Ping(ctx context.Context) error { return ctx.Err() }

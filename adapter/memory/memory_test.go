@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 )
@@ -12,7 +12,7 @@ import (
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	// docs: a store
-	adaptertest.Run(t, func(*testing.T) authsvc.Adapter { return memory.New() })
+	adaptertest.Run(t, func(*testing.T) adapter.Adapter { return memory.New() })
 	// docs
 }
 
@@ -26,7 +26,7 @@ func TestUserColumns(t *testing.T) {
 				t.Error(err)
 			}
 		}})
-	if err := s.SetExtra(t.Context(), "u-none", nil); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := s.SetExtra(t.Context(), "u-none", nil); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("an unknown user: %v", err)
 	}
 }

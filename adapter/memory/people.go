@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxData is the size limit of a credential's data, in bytes.
@@ -17,15 +17,15 @@ var errData = errors.New("credential data exceeds 64 KiB")
 
 // A credentialKey is the unique key of a credential.
 type credentialKey struct {
-	kind authsvc.CredentialKind
+	kind adapter.CredentialKind
 	id   string
 }
 
-// GetPerson implements [authsvc.Adapter].
-func (a *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
+// GetPerson implements [adapter.Adapter].
+func (a *Store) GetPerson(ctx context.Context, userID string) (p adapter.Person, err error) {
 	err = a.do(ctx, func() error {
 		if _, ok := a.users[userID]; !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		p = a.people[userID]
 		p.UserID = userID
@@ -35,7 +35,7 @@ func (a *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person,
 				p.Credentials = append(p.Credentials, c)
 			}
 		}
-		slices.SortFunc(p.Credentials, func(x, y authsvc.Credential) int {
+		slices.SortFunc(p.Credentials, func(x, y adapter.Credential) int {
 			return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
 		})
 		return nil
@@ -43,11 +43,11 @@ func (a *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person,
 	return p, err
 }
 
-// SetPerson implements [authsvc.Adapter].
-func (a *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
+// SetPerson implements [adapter.Adapter].
+func (a *Store) SetPerson(ctx context.Context, userID string, change adapter.PersonUpdate, r *adapter.Revocation) error {
 	return a.do(ctx, func() error {
 		if _, ok := a.users[userID]; !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		a.setPerson(userID, change)
 		if r != nil {
@@ -58,7 +58,7 @@ func (a *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 	})
 }
 
-func (a *Store) setPerson(userID string, change authsvc.PersonUpdate) {
+func (a *Store) setPerson(userID string, change adapter.PersonUpdate) {
 	p := a.people[userID]
 	set(&p.Blocked, change.Blocked)
 	set(&p.BlockedWhy, change.BlockedWhy)
@@ -70,8 +70,8 @@ func (a *Store) setPerson(userID string, change authsvc.PersonUpdate) {
 	a.people[userID] = p
 }
 
-// PutCredential implements [authsvc.Adapter].
-func (a *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+// PutCredential implements [adapter.Adapter].
+func (a *Store) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
 	return a.do(ctx, func() error {
 		if len(c.Data) > maxData {
 			return errData
@@ -80,7 +80,7 @@ func (a *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 			return err
 		}
 		if _, taken := a.credentials[credentialKey{c.Kind, c.ID}]; taken {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		n := 0
 		for k, other := range a.credentials {
@@ -89,7 +89,7 @@ func (a *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 			}
 		}
 		if n >= most {
-			return authsvc.ErrTooMany
+			return adapter.ErrTooMany
 		}
 		c.Version, c.Created = 1, stored(c.Created)
 		a.keepCredential(c)
@@ -97,17 +97,17 @@ func (a *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 	})
 }
 
-func (a *Store) keepCredential(c authsvc.Credential) {
+func (a *Store) keepCredential(c adapter.Credential) {
 	c.Used, c.Expires, c.Data = stored(c.Used), stored(c.Expires), bytes.Clone(c.Data)
 	a.credentials[credentialKey{c.Kind, c.ID}] = c
 }
 
-// GetCredential implements [authsvc.Adapter].
-func (a *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (c authsvc.Credential, err error) {
+// GetCredential implements [adapter.Adapter].
+func (a *Store) GetCredential(ctx context.Context, kind adapter.CredentialKind, id string) (c adapter.Credential, err error) {
 	err = a.do(ctx, func() error {
 		found, ok := a.credentials[credentialKey{kind, id}]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		c = found
 		c.Data = bytes.Clone(c.Data)
@@ -116,17 +116,17 @@ func (a *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, 
 	return c, err
 }
 
-// UpdateCredential implements [authsvc.Adapter].
-func (a *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+// UpdateCredential implements [adapter.Adapter].
+func (a *Store) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	return a.do(ctx, func() error {
 		old, ok := a.credentials[credentialKey{c.Kind, c.ID}]
 		switch {
 		case len(c.Data) > maxData:
 			return errData
 		case !ok || old.UserID != c.UserID:
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		case old.Version != c.Version:
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		c.Version, c.Created = old.Version+1, old.Created
 		a.keepCredential(c)
@@ -134,15 +134,15 @@ func (a *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) erro
 	})
 }
 
-// TryCredential implements [authsvc.Adapter].
-func (a *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+// TryCredential implements [adapter.Adapter].
+func (a *Store) TryCredential(ctx context.Context, kind adapter.CredentialKind, id string, most int) error {
 	return a.do(ctx, func() error {
 		c, ok := a.credentials[credentialKey{kind, id}]
 		switch {
 		case !ok:
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		case c.Tries >= most:
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		c.Tries++
 		c.Version++
@@ -151,12 +151,12 @@ func (a *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, 
 	})
 }
 
-// DeleteCredential implements [authsvc.Adapter].
-func (a *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+// DeleteCredential implements [adapter.Adapter].
+func (a *Store) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, userID string, r *adapter.Revocation) error {
 	return a.do(ctx, func() error {
 		c, ok := a.credentials[credentialKey{kind, id}]
 		if !ok || c.UserID != userID {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		delete(a.credentials, credentialKey{kind, id})
 		if r != nil {
@@ -166,10 +166,10 @@ func (a *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKin
 	})
 }
 
-// DeleteCredentials implements [authsvc.Adapter].
-func (a *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc.Revocation, kinds ...authsvc.CredentialKind) (n int, err error) {
+// DeleteCredentials implements [adapter.Adapter].
+func (a *Store) DeleteCredentials(ctx context.Context, userID string, r *adapter.Revocation, kinds ...adapter.CredentialKind) (n int, err error) {
 	err = a.do(ctx, func() error {
-		n = a.removeCredentials(userID, func(c authsvc.Credential) bool { return slices.Contains(kinds, c.Kind) })
+		n = a.removeCredentials(userID, func(c adapter.Credential) bool { return slices.Contains(kinds, c.Kind) })
 		if r != nil {
 			a.revoke(r)
 		}
@@ -178,7 +178,7 @@ func (a *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc
 	return n, err
 }
 
-func (a *Store) removeCredentials(userID string, which func(authsvc.Credential) bool) (n int) {
+func (a *Store) removeCredentials(userID string, which func(adapter.Credential) bool) (n int) {
 	for k, c := range a.credentials {
 		if c.UserID == userID && which(c) {
 			delete(a.credentials, k)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var errNoDigest = errors.New("session record without digest")
@@ -20,7 +20,7 @@ func sessionKey(token, digest string) key {
 	return key{"session.token", token}
 }
 
-func sessionKeys(s authsvc.SessionRecord) []key {
+func sessionKeys(s adapter.SessionRecord) []key {
 	keys := []key{{"session.digest", s.Digest}}
 	if s.SessionToken != "" {
 		keys = append(keys, key{"session.id", s.ID})
@@ -29,17 +29,17 @@ func sessionKeys(s authsvc.SessionRecord) []key {
 }
 
 // checkSession returns an error if a new session would violate a uniqueness rule.
-func (a *Store) checkSession(s authsvc.SessionRecord) error {
+func (a *Store) checkSession(s adapter.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
 	}
 	if _, taken := a.sessions[sessionKey(s.SessionToken, s.Digest)]; taken || !a.free(sessionKeys(s)) {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	return nil
 }
 
-func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
+func (a *Store) putSession(s adapter.SessionRecord) adapter.SessionRecord {
 	s.Expires, s.Began, s.Claims = stored(s.Expires), stored(s.Began), bytes.Clone(s.Claims)
 	s.AuthTime, s.SecondAt, s.Seen = stored(s.AuthTime), stored(s.SecondAt), stored(s.Seen)
 	if s.SessionToken == "" {
@@ -55,8 +55,8 @@ func (a *Store) dropSession(k key) {
 	delete(a.sessions, k)
 }
 
-// CreateSession implements [authsvc.Adapter].
-func (a *Store) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got authsvc.SessionRecord, err error) {
+// CreateSession implements [adapter.Adapter].
+func (a *Store) CreateSession(ctx context.Context, s adapter.SessionRecord) (got adapter.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		if err := a.checkSession(s); err != nil {
 			return err
@@ -70,29 +70,29 @@ func (a *Store) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got
 	return got, err
 }
 
-// GetSession implements [authsvc.Adapter].
-func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc.SessionRecord, u authsvc.User, err error) {
+// GetSession implements [adapter.Adapter].
+func (a *Store) GetSession(ctx context.Context, token, digest string) (s adapter.SessionRecord, u adapter.User, err error) {
 	err = a.do(ctx, func() error {
 		found, ok := a.sessions[key{"session.token", token}]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		s, u = found, a.withExtra(a.users[found.UserID])
-		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{AMR: s.AMR, SecondAt: s.SecondAt, Actor: s.Actor}, time.Time{}
+		s.SessionOrigin, s.Seen = adapter.SessionOrigin{AMR: s.AMR, SecondAt: s.SecondAt, Actor: s.Actor}, time.Time{}
 		return nil
 	})
 	return s, u, err
 }
 
-// UpdateSession implements [authsvc.Adapter].
-func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+// UpdateSession implements [adapter.Adapter].
+func (a *Store) UpdateSession(ctx context.Context, s adapter.SessionRecord) error {
 	return a.do(ctx, func() error {
 		if s.Digest == "" {
 			return errNoDigest
 		}
 		old, ok := a.sessions[sessionKey(s.SessionToken, s.Digest)]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		old.Expires, old.Began, old.AuthTime, old.Provider = s.Expires, s.Began, s.AuthTime, s.Provider
 		a.putSession(old)
@@ -100,13 +100,13 @@ func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) erro
 	})
 }
 
-// DeleteSession implements [authsvc.Adapter].
-func (a *Store) DeleteSession(ctx context.Context, token string) (s authsvc.SessionRecord, err error) {
+// DeleteSession implements [adapter.Adapter].
+func (a *Store) DeleteSession(ctx context.Context, token string) (s adapter.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		k := key{"session.token", token}
 		found, ok := a.sessions[k]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		s = found
 		a.dropSession(k)
@@ -115,8 +115,8 @@ func (a *Store) DeleteSession(ctx context.Context, token string) (s authsvc.Sess
 	return s, err
 }
 
-// DeleteSessionOf implements [authsvc.Adapter].
-func (a *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (s authsvc.SessionRecord, err error) {
+// DeleteSessionOf implements [adapter.Adapter].
+func (a *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (s adapter.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		for k, found := range a.sessions {
 			if found.UserID == userID && found.Digest == digest {
@@ -125,13 +125,13 @@ func (a *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (s a
 				return nil
 			}
 		}
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	})
 	return s, err
 }
 
-// TouchSessions implements [authsvc.Adapter].
-func (a *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+// TouchSessions implements [adapter.Adapter].
+func (a *Store) TouchSessions(ctx context.Context, seen []adapter.SessionSeen) error {
 	return a.do(ctx, func() error {
 		times := map[string]time.Time{}
 		for _, one := range seen {
@@ -145,8 +145,8 @@ func (a *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) e
 	})
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (a *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+// ListSessions implements [adapter.Adapter].
+func (a *Store) ListSessions(ctx context.Context, userID string) (list []adapter.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		for _, s := range a.sessions {
 			if s.UserID == userID {

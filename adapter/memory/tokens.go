@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxPayload is the size limit of a queued mail, in bytes.
@@ -14,14 +14,14 @@ const maxPayload = 64 << 10
 
 var errPayload = errors.New("mail payload exceeds 64 KiB")
 
-// PutToken implements [authsvc.Adapter].
-func (a *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+// PutToken implements [adapter.Adapter].
+func (a *Store) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	return a.do(ctx, func() error {
 		if err := a.checkMail(m, maxQueued); err != nil {
 			return err
 		}
 		if _, taken := a.tokens[t.Token]; taken {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		t.Expires = stored(t.Expires)
 		a.tokens[t.Token] = t
@@ -30,8 +30,8 @@ func (a *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 	})
 }
 
-// PutMail implements [authsvc.Adapter].
-func (a *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+// PutMail implements [adapter.Adapter].
+func (a *Store) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	return a.do(ctx, func() error {
 		if err := a.checkMail(m, maxQueued); err != nil {
 			return err
@@ -41,26 +41,26 @@ func (a *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) erro
 	})
 }
 
-func (a *Store) checkMail(m authsvc.Mail, maxQueued int) error {
+func (a *Store) checkMail(m adapter.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload
 	}
 	if len(a.mails) >= maxQueued {
-		return authsvc.ErrQueueFull
+		return adapter.ErrQueueFull
 	}
 	if _, taken := a.mails[m.ID]; taken {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	return nil
 }
 
-func (a *Store) putMail(m authsvc.Mail) {
+func (a *Store) putMail(m adapter.Mail) {
 	m.Due, m.Expires, m.Payload = stored(m.Due), stored(m.Expires), bytes.Clone(m.Payload)
 	a.mails[m.ID] = m
 }
 
-// GetToken implements [authsvc.Adapter].
-func (a *Store) GetToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+// GetToken implements [adapter.Adapter].
+func (a *Store) GetToken(ctx context.Context, identifier, token string) (t adapter.VerificationToken, err error) {
 	err = a.do(ctx, func() error {
 		t, err = a.token(identifier, token)
 		return err
@@ -68,16 +68,16 @@ func (a *Store) GetToken(ctx context.Context, identifier, token string) (t auths
 	return t, err
 }
 
-func (a *Store) token(identifier, token string) (authsvc.VerificationToken, error) {
+func (a *Store) token(identifier, token string) (adapter.VerificationToken, error) {
 	t, ok := a.tokens[token]
 	if !ok || t.Identifier != identifier {
-		return authsvc.VerificationToken{}, authsvc.ErrNotFound
+		return adapter.VerificationToken{}, adapter.ErrNotFound
 	}
 	return t, nil
 }
 
-// TakeToken implements [authsvc.Adapter].
-func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+// TakeToken implements [adapter.Adapter].
+func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t adapter.VerificationToken, err error) {
 	err = a.do(ctx, func() error {
 		if t, err = a.token(identifier, token); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t auth
 	return t, err
 }
 
-// VoidTokens implements [authsvc.Adapter].
+// VoidTokens implements [adapter.Adapter].
 func (a *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return a.do(ctx, func() error {
 		a.removeTokens(identifier)
@@ -106,8 +106,8 @@ func (a *Store) removeTokens(email string) {
 	}
 }
 
-// ClaimMail implements [authsvc.Adapter].
-func (a *Store) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.Mail, err error) {
+// ClaimMail implements [adapter.Adapter].
+func (a *Store) ClaimMail(ctx context.Context, now, retry time.Time) (m adapter.Mail, err error) {
 	err = a.do(ctx, func() error {
 		id, found := "", false
 		for other, mail := range a.mails {
@@ -119,7 +119,7 @@ func (a *Store) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.
 			}
 		}
 		if !found {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		m = a.mails[id]
 		m.Due = stored(retry)
@@ -131,12 +131,12 @@ func (a *Store) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.
 	return m, err
 }
 
-// DelayMail implements [authsvc.Adapter].
+// DelayMail implements [adapter.Adapter].
 func (a *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return a.do(ctx, func() error {
 		m, ok := a.mails[id]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		m.Due = stored(due)
 		a.mails[id] = m
@@ -144,7 +144,7 @@ func (a *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
 	})
 }
 
-// DeleteMail implements [authsvc.Adapter].
+// DeleteMail implements [adapter.Adapter].
 func (a *Store) DeleteMail(ctx context.Context, id string) error {
 	return a.do(ctx, func() error {
 		delete(a.mails, id)

@@ -6,22 +6,22 @@ import (
 	"slices"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-// UseOnce implements [authsvc.Adapter].
+// UseOnce implements [adapter.Adapter].
 func (a *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return a.do(ctx, func() error {
 		if _, used := a.once[key]; used {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		a.once[key] = stored(expires)
 		return nil
 	})
 }
 
-// Revoke implements [authsvc.Adapter].
-func (a *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+// Revoke implements [adapter.Adapter].
+func (a *Store) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	return a.do(ctx, func() error {
 		for _, r := range list {
 			a.revoke(r)
@@ -31,11 +31,11 @@ func (a *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 }
 
 // revoke merges r into the stored record and sets its Seq.
-func (a *Store) revoke(r *authsvc.Revocation) {
+func (a *Store) revoke(r *adapter.Revocation) {
 	a.seq = max(a.seq+1, r.NotBefore.UnixMicro())
 	r.Seq = a.seq
 	old := a.revocations[r.Key]
-	a.revocations[r.Key] = authsvc.Revocation{
+	a.revocations[r.Key] = adapter.Revocation{
 		Key:       r.Key,
 		UserID:    r.UserID,
 		Seq:       r.Seq,
@@ -51,8 +51,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Revocations implements [authsvc.Adapter].
-func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+// Revocations implements [adapter.Adapter].
+func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list []adapter.Revocation, next int64, err error) {
 	err = a.do(ctx, func() error {
 		for _, r := range a.revocations {
 			if r.Seq > after {
@@ -61,7 +61,7 @@ func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 		}
 		return nil
 	})
-	slices.SortFunc(list, func(x, y authsvc.Revocation) int { return cmp.Compare(x.Seq, y.Seq) })
+	slices.SortFunc(list, func(x, y adapter.Revocation) int { return cmp.Compare(x.Seq, y.Seq) })
 	list = list[:min(len(list), limit)]
 	if len(list) == 0 {
 		return nil, after, err
@@ -69,8 +69,8 @@ func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 	return list, list[len(list)-1].Seq, err
 }
 
-// Permit implements [authsvc.Adapter].
-func (a *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+// Permit implements [adapter.Adapter].
+func (a *Store) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	err = a.do(ctx, func() error {
 		for _, q := range list {
 			if wait = a.permit(now, q); wait > 0 {
@@ -84,7 +84,7 @@ func (a *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota
 }
 
 // permit counts an event, or returns how long until it would.
-func (a *Store) permit(now time.Time, q authsvc.Quota) (wait time.Duration) {
+func (a *Store) permit(now time.Time, q adapter.Quota) (wait time.Duration) {
 	paid := later(a.permits[q.Key], now)
 	if most := now.Add(q.Burst + q.Interval); paid.After(most) {
 		paid = most
@@ -103,18 +103,18 @@ type lease struct {
 	until  time.Time
 }
 
-// Lease implements [authsvc.Adapter].
+// Lease implements [adapter.Adapter].
 func (a *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return a.do(ctx, func() error {
 		if l, held := a.leases[name]; held && l.holder != holder && !l.until.Before(stored(now)) {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		a.leases[name] = lease{holder, stored(until)}
 		return nil
 	})
 }
 
-// Release implements [authsvc.Adapter].
+// Release implements [adapter.Adapter].
 func (a *Store) Release(ctx context.Context, name, holder string) error {
 	return a.do(ctx, func() error {
 		if a.leases[name].holder == holder {
@@ -124,12 +124,12 @@ func (a *Store) Release(ctx context.Context, name, holder string) error {
 	})
 }
 
-// GetMeta implements [authsvc.Adapter].
+// GetMeta implements [adapter.Adapter].
 func (a *Store) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.do(ctx, func() error {
 		v, ok := a.meta[key]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		value = v
 		return nil
@@ -137,7 +137,7 @@ func (a *Store) GetMeta(ctx context.Context, key string) (value string, err erro
 	return value, err
 }
 
-// PutMeta implements [authsvc.Adapter].
+// PutMeta implements [adapter.Adapter].
 func (a *Store) PutMeta(ctx context.Context, key, value string) (got string, err error) {
 	err = a.do(ctx, func() error {
 		if _, ok := a.meta[key]; !ok {
@@ -149,7 +149,7 @@ func (a *Store) PutMeta(ctx context.Context, key, value string) (got string, err
 	return got, err
 }
 
-// SetMeta implements [authsvc.Adapter].
+// SetMeta implements [adapter.Adapter].
 func (a *Store) SetMeta(ctx context.Context, key, value string) error {
 	return a.do(ctx, func() error {
 		a.meta[key] = value
@@ -157,18 +157,18 @@ func (a *Store) SetMeta(ctx context.Context, key, value string) error {
 	})
 }
 
-// Sweep implements [authsvc.Adapter].
+// Sweep implements [adapter.Adapter].
 func (a *Store) Sweep(ctx context.Context, now time.Time, limit int) (n int, err error) {
 	now = stored(now)
 	err = a.do(ctx, func() error {
-		sweep(a.sessions, &n, limit, a.dropSession, func(s authsvc.SessionRecord) bool { return s.Expires.Before(now) })
-		sweep(a.tokens, &n, limit, drop(a.tokens), func(t authsvc.VerificationToken) bool { return t.Expires.Before(now) })
-		sweep(a.mails, &n, limit, drop(a.mails), func(m authsvc.Mail) bool { return m.Expires.Before(now) })
+		sweep(a.sessions, &n, limit, a.dropSession, func(s adapter.SessionRecord) bool { return s.Expires.Before(now) })
+		sweep(a.tokens, &n, limit, drop(a.tokens), func(t adapter.VerificationToken) bool { return t.Expires.Before(now) })
+		sweep(a.mails, &n, limit, drop(a.mails), func(m adapter.Mail) bool { return m.Expires.Before(now) })
 		sweep(a.once, &n, limit, drop(a.once), func(expires time.Time) bool { return expires.Before(now) })
-		sweep(a.revocations, &n, limit, drop(a.revocations), func(r authsvc.Revocation) bool { return r.Expires.Before(now) })
+		sweep(a.revocations, &n, limit, drop(a.revocations), func(r adapter.Revocation) bool { return r.Expires.Before(now) })
 		sweep(a.permits, &n, limit, drop(a.permits), func(paid time.Time) bool { return paid.Before(now) })
 		sweep(a.leases, &n, limit, drop(a.leases), func(l lease) bool { return l.until.Before(now) })
-		sweep(a.credentials, &n, limit, drop(a.credentials), func(c authsvc.Credential) bool { return !c.Expires.IsZero() && c.Expires.Before(now) })
+		sweep(a.credentials, &n, limit, drop(a.credentials), func(c adapter.Credential) bool { return !c.Expires.IsZero() && c.Expires.Before(now) })
 		return nil
 	})
 	return n, err

@@ -8,21 +8,21 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // checkUser returns an error if a new user would violate a uniqueness rule.
-func (a *Store) checkUser(u authsvc.User) error {
+func (a *Store) checkUser(u adapter.User) error {
 	if _, taken := a.users[u.ID]; taken {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	if _, taken := a.emails[u.Email]; taken {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	return nil
 }
 
-func (a *Store) putUser(u authsvc.User) {
+func (a *Store) putUser(u adapter.User) {
 	a.users[u.ID] = u
 	if u.Email == "" {
 		return
@@ -41,20 +41,20 @@ func (a *Store) dropAddress(email string) {
 	}
 }
 
-// CreateUser implements [authsvc.Adapter].
-func (a *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+// CreateUser implements [adapter.Adapter].
+func (a *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
 	return a.SignUp(ctx, u, nil, nil, "")
 }
 
 // user returns the user with the id that find returns.
-func (a *Store) user(ctx context.Context, find func() (id string, ok bool)) (u authsvc.User, err error) {
+func (a *Store) user(ctx context.Context, find func() (id string, ok bool)) (u adapter.User, err error) {
 	err = a.do(ctx, func() error {
 		id, ok := find()
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		if u, ok = a.users[id]; !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		u = a.withEpochs(u)
 		return nil
@@ -62,7 +62,7 @@ func (a *Store) user(ctx context.Context, find func() (id string, ok bool)) (u a
 	return u, err
 }
 
-// GetEpoch implements [authsvc.Adapter].
+// GetEpoch implements [adapter.Adapter].
 func (a *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
 	err = a.do(ctx, func() error {
 		epoch = a.epoch(userID)
@@ -82,14 +82,14 @@ func (a *Store) epoch(userID string) (epoch int64) {
 
 // withEpochs sets the fields of u that other records hold: epochs, block, deletion
 // date, extra columns.
-func (a *Store) withEpochs(u authsvc.User) authsvc.User {
+func (a *Store) withEpochs(u adapter.User) adapter.User {
 	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
 	u.Blocked, u.DeleteAfter = a.people[u.ID].Blocked, a.people[u.ID].DeleteAfter
 	return a.withExtra(u)
 }
 
 // withExtra sets u.Extra from the store's extra columns.
-func (a *Store) withExtra(u authsvc.User) authsvc.User {
+func (a *Store) withExtra(u adapter.User) adapter.User {
 	u.Extra = nil
 	for _, name := range a.columns {
 		if u.Extra == nil {
@@ -100,7 +100,7 @@ func (a *Store) withExtra(u authsvc.User) authsvc.User {
 	return u
 }
 
-// UserColumns implements [authsvc.UserColumns].
+// UserColumns implements [adapter.UserColumns].
 func (a *Store) UserColumns() []string { return slices.Clone(a.columns) }
 
 // SetExtra replaces the extra columns of a user. In other stores the application writes
@@ -108,7 +108,7 @@ func (a *Store) UserColumns() []string { return slices.Clone(a.columns) }
 func (a *Store) SetExtra(ctx context.Context, userID string, extra map[string]any) error {
 	return a.do(ctx, func() error {
 		if _, ok := a.users[userID]; !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		a.extra[userID] = maps.Clone(extra)
 		return nil
@@ -118,44 +118,44 @@ func (a *Store) SetExtra(ctx context.Context, userID string, extra map[string]an
 // unchanged returns ErrStale if the user's epoch is no longer epoch.
 func (a *Store) unchanged(userID string, epoch int64) error {
 	if _, ok := a.users[userID]; !ok {
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	}
 	if a.epoch(userID) != epoch {
-		return authsvc.ErrStale
+		return adapter.ErrStale
 	}
 	return nil
 }
 
-// GetUser implements [authsvc.Adapter].
-func (a *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+// GetUser implements [adapter.Adapter].
+func (a *Store) GetUser(ctx context.Context, id string) (adapter.User, error) {
 	return a.user(ctx, func() (string, bool) { return id, true })
 }
 
-// GetUserByEmail implements [authsvc.Adapter].
-func (a *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+// GetUserByEmail implements [adapter.Adapter].
+func (a *Store) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
 	return a.user(ctx, func() (string, bool) {
 		id, ok := a.emails[email]
 		return id, ok
 	})
 }
 
-// GetUserByAccount implements [authsvc.Adapter].
-func (a *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+// GetUserByAccount implements [adapter.Adapter].
+func (a *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
 	return a.user(ctx, func() (string, bool) {
 		acc, ok := a.accounts[identity{provider, providerAccountID}]
 		return acc.UserID, ok
 	})
 }
 
-// UpdateUser implements [authsvc.Adapter].
-func (a *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (u authsvc.User, err error) {
+// UpdateUser implements [adapter.Adapter].
+func (a *Store) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (u adapter.User, err error) {
 	err = a.do(ctx, func() error {
 		old, ok := a.users[id]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		if was := change.Was; was != nil && (a.withEpochs(old).Epoch != was.Epoch || old.Email != was.Email || !old.EmailVerified.Equal(was.EmailVerified)) {
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		changed := old
 		set(&changed.Name, change.Name)
@@ -164,7 +164,7 @@ func (a *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 		set(&changed.Image, change.Image)
 		changed.EmailVerified = stored(changed.EmailVerified)
 		if owner, taken := a.emails[changed.Email]; taken && owner != id {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		a.dropAddress(old.Email)
 		a.putUser(changed)
@@ -180,16 +180,16 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// DeleteUser implements [authsvc.Adapter].
-func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+// DeleteUser implements [adapter.Adapter].
+func (a *Store) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	return a.do(ctx, func() error {
 		u, ok := a.users[id]
 		if !ok {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		a.removeAccounts(id)
 		a.removeSessions(id)
-		a.removeCredentials(id, func(authsvc.Credential) bool { return true })
+		a.removeCredentials(id, func(adapter.Credential) bool { return true })
 		delete(a.people, id)
 		a.dropAddress(u.Email)
 		delete(a.users, id)
@@ -199,13 +199,13 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 	})
 }
 
-// ListUsers implements [authsvc.Adapter].
-func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
-	return a.SearchUsers(ctx, authsvc.UserQuery{After: after, Limit: limit})
+// ListUsers implements [adapter.Adapter].
+func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []adapter.User, err error) {
+	return a.SearchUsers(ctx, adapter.UserQuery{After: after, Limit: limit})
 }
 
-// SearchUsers implements [authsvc.Adapter].
-func (a *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (list []authsvc.User, err error) {
+// SearchUsers implements [adapter.Adapter].
+func (a *Store) SearchUsers(ctx context.Context, q adapter.UserQuery) (list []adapter.User, err error) {
 	err = a.do(ctx, func() error {
 		for id := range a.following(q) {
 			p := a.people[id]
@@ -223,7 +223,7 @@ func (a *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (list []au
 
 // following yields the ids of users from the start of a page on: those whose address has
 // the prefix, in the order of addresses, or all in the order of ids.
-func (a *Store) following(q authsvc.UserQuery) iter.Seq[string] {
+func (a *Store) following(q adapter.UserQuery) iter.Seq[string] {
 	if q.Prefix == "" {
 		ids := slices.DeleteFunc(slices.Collect(maps.Keys(a.users)), func(id string) bool { return id <= q.After })
 		slices.Sort(ids)
@@ -242,17 +242,17 @@ func (a *Store) following(q authsvc.UserQuery) iter.Seq[string] {
 	}
 }
 
-func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }
+func accountKeys(acc adapter.Account) []key { return []key{{"account.id", acc.ID}} }
 
 // checkAccount returns an error if a new account would violate a uniqueness rule.
-func (a *Store) checkAccount(acc authsvc.Account) error {
+func (a *Store) checkAccount(acc adapter.Account) error {
 	if _, linked := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]; linked || !a.free(accountKeys(acc)) {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	return nil
 }
 
-func (a *Store) putAccount(acc authsvc.Account) {
+func (a *Store) putAccount(acc adapter.Account) {
 	a.accounts[identity{acc.Provider, acc.ProviderAccountID}] = acc
 	a.take(accountKeys(acc))
 }
@@ -262,8 +262,8 @@ func (a *Store) dropAccount(by identity) {
 	delete(a.accounts, by)
 }
 
-// LinkAccount implements [authsvc.Adapter].
-func (a *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
+// LinkAccount implements [adapter.Adapter].
+func (a *Store) LinkAccount(ctx context.Context, acc adapter.Account, epoch int64) (adapter.Account, error) {
 	err := a.do(ctx, func() error {
 		if err := a.unchanged(acc.UserID, epoch); err != nil {
 			return err
@@ -275,17 +275,17 @@ func (a *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int6
 		return nil
 	})
 	if err != nil {
-		return authsvc.Account{}, err
+		return adapter.Account{}, err
 	}
 	return acc, nil
 }
 
-// RefreshAccount implements [authsvc.Adapter].
-func (a *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+// RefreshAccount implements [adapter.Adapter].
+func (a *Store) RefreshAccount(ctx context.Context, acc adapter.Account, epoch int64) error {
 	return a.do(ctx, func() error {
 		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
 		if !ok || old.UserID != acc.UserID {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		if err := a.unchanged(acc.UserID, epoch); err != nil {
 			return err
@@ -296,15 +296,15 @@ func (a *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 	})
 }
 
-// ReplaceTokens implements [authsvc.Adapter].
-func (a *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+// ReplaceTokens implements [adapter.Adapter].
+func (a *Store) ReplaceTokens(ctx context.Context, acc, was adapter.Account) error {
 	return a.do(ctx, func() error {
 		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
 		switch {
 		case !ok:
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		case !old.SameTokens(was):
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		a.putTokens(old, acc)
 		return nil
@@ -312,20 +312,20 @@ func (a *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) err
 }
 
 // putTokens replaces the token fields of a stored account.
-func (a *Store) putTokens(old, acc authsvc.Account) {
+func (a *Store) putTokens(old, acc adapter.Account) {
 	acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
 	a.putAccount(acc)
 }
 
-// UnlinkAccount implements [authsvc.Adapter].
-func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
+// UnlinkAccount implements [adapter.Adapter].
+func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *adapter.Revocation) error {
 	return a.do(ctx, func() error {
 		if err := a.unchanged(r.UserID, epoch); err != nil {
 			return err
 		}
 		by := identity{provider, providerAccountID}
 		if acc, ok := a.accounts[by]; !ok || acc.UserID != r.UserID {
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		a.dropAccount(by)
 		a.revoke(r)
@@ -333,8 +333,8 @@ func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 	})
 }
 
-// ListAccounts implements [authsvc.Adapter].
-func (a *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+// ListAccounts implements [adapter.Adapter].
+func (a *Store) ListAccounts(ctx context.Context, userID string) (list []adapter.Account, err error) {
 	err = a.do(ctx, func() error {
 		list = a.accountsOf(userID)
 		return nil
@@ -342,13 +342,13 @@ func (a *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc
 	return list, err
 }
 
-func (a *Store) accountsOf(userID string) (list []authsvc.Account) {
+func (a *Store) accountsOf(userID string) (list []adapter.Account) {
 	for _, acc := range a.accounts {
 		if acc.UserID == userID {
 			list = append(list, acc)
 		}
 	}
-	slices.SortFunc(list, func(x, y authsvc.Account) int {
+	slices.SortFunc(list, func(x, y adapter.Account) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.ID, y.ID))
 	})
 	return list

@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // authsvc's own fields in accounts and users.
@@ -50,9 +50,9 @@ func (s *Store) identity(provider, providerAccountID string) bson.D {
 	return by(s.names.of("Account.provider"), provider, bson.E{Key: s.names.of("Account.providerAccountId"), Value: providerAccountID})
 }
 
-func (s *Store) readAccount(d document) authsvc.Account {
+func (s *Store) readAccount(d document) adapter.Account {
 	text := func(field string) string { return d.text(s.names.of("Account." + field)) }
-	return authsvc.Account{ID: d.id("_id"), UserID: d.id(s.names.of("Account.userId")), Type: text("type"), Provider: text("provider"),
+	return adapter.Account{ID: d.id("_id"), UserID: d.id(s.names.of("Account.userId")), Type: text("type"), Provider: text("provider"),
 		ProviderAccountID: text("providerAccountId"), RefreshToken: text("refresh_token"), AccessToken: text("access_token"),
 		ExpiresAt: d.number(s.names.of("Account.expires_at")), TokenType: text("token_type"), Scope: text("scope"),
 		IDToken: text("id_token"), SessionState: text("session_state")}
@@ -60,7 +60,7 @@ func (s *Store) readAccount(d document) authsvc.Account {
 
 // writeTokens writes the token fields that a refresh replaces, except the refresh
 // token.
-func (s *Store) writeTokens(w *writer, acc authsvc.Account) {
+func (s *Store) writeTokens(w *writer, acc adapter.Account) {
 	text := func(field, value string) { w.text(s.names.of("Account."+field), value) }
 	text("access_token", acc.AccessToken)
 	w.number(s.names.of("Account.expires_at"), acc.ExpiresAt)
@@ -81,7 +81,7 @@ func (e epochs) validAccount(account document) bool {
 // insertAccount stores an account of the user with the _id userID, which may have any
 // type if another program wrote it. It replaces an account of the same identity that is
 // an orphan; see deleteOrphan.
-func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
+func (s *Store) insertAccount(ctx context.Context, acc adapter.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
 	w.value(s.names.of("Account.userId"), userID)
@@ -99,7 +99,7 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	if found == nil {
 		found = s.deleteOrphan(ctx, old, s.now())
 	}
-	if found != nil && !errors.Is(found, authsvc.ErrNotFound) {
+	if found != nil && !errors.Is(found, adapter.ErrNotFound) {
 		return found
 	}
 	return s.insert(ctx, s.accounts(), w.set)
@@ -116,7 +116,7 @@ func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Tim
 		if began := account.instant(mark); began.IsZero() {
 			filter = append(filter, bson.E{Key: mark, Value: bson.D{{Key: "$exists", Value: false}}})
 		} else if now.Sub(began).Abs() < s.abandoned() {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		} else {
 			filter = append(filter, bson.E{Key: mark, Value: date(began)})
 			marked = marked || mark == linkingField
@@ -129,7 +129,7 @@ func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Tim
 	}
 	mine, err := s.delete(ctx, s.accounts(), filter)
 	if err == nil && !mine {
-		err = authsvc.ErrConflict
+		err = adapter.ErrConflict
 	}
 	return err
 }
@@ -138,11 +138,11 @@ func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Tim
 func (s *Store) checkOrphan(ctx context.Context, account document) error {
 	id := account.id(s.names.of("Account.userId"))
 	if _, err := s.user(ctx, id); err != nil {
-		return ignore(authsvc.ErrNotFound, err)
+		return ignore(adapter.ErrNotFound, err)
 	}
 	e, err := s.epochs(ctx, id)
 	if err == nil && e.validAccount(account) {
-		err = authsvc.ErrConflict
+		err = adapter.ErrConflict
 	}
 	return err
 }
@@ -156,11 +156,11 @@ func reference(d document, field string) any {
 	return nil
 }
 
-// LinkAccount implements [authsvc.Adapter].
-func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
+// LinkAccount implements [adapter.Adapter].
+func (s *Store) LinkAccount(ctx context.Context, acc adapter.Account, epoch int64) (adapter.Account, error) {
 	id := bson.NewObjectID()
 	if err := s.do(ctx, "link account", func(ctx context.Context) error { return s.link(ctx, acc, id, epoch) }); err != nil {
-		return authsvc.Account{}, err
+		return adapter.Account{}, err
 	}
 	acc.ID = id.Hex()
 	return acc, nil
@@ -170,7 +170,7 @@ func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int6
 // user's epoch is unchanged. A revocation raises the epoch before it lists accounts:
 // either link sees the new epoch, or the revocation sees the account and deletes it.
 // Until it is deleted, its own epoch makes it invalid.
-func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID, epoch int64) error {
+func (s *Store) link(ctx context.Context, acc adapter.Account, id bson.ObjectID, epoch int64) error {
 	user, err := s.user(ctx, acc.UserID)
 	if err == nil {
 		err = s.unchanged(ctx, acc.UserID, epoch)
@@ -183,7 +183,7 @@ func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID,
 		marks = append(marks, bson.E{Key: epochField, Value: epoch})
 	}
 	err = s.insertAccount(ctx, acc, id, user.key(), marks...)
-	if isDuplicate(err) || errors.Is(err, authsvc.ErrConflict) {
+	if isDuplicate(err) || errors.Is(err, adapter.ErrConflict) {
 		return err // nothing was written
 	}
 	if err == nil {
@@ -194,8 +194,8 @@ func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID,
 	}
 	if err == nil {
 		err = s.activateAccount(ctx, id, user.key(), linkingField)
-		if errors.Is(err, authsvc.ErrNotFound) {
-			err = authsvc.ErrStale
+		if errors.Is(err, adapter.ErrNotFound) {
+			err = adapter.ErrStale
 		}
 	}
 	if err != nil {
@@ -215,14 +215,14 @@ func (s *Store) activateAccount(ctx context.Context, id bson.ObjectID, userID an
 func (s *Store) accountOf(ctx context.Context, provider, providerAccountID, userID string, e epochs) (document, error) {
 	d, err := s.first(ctx, s.accounts(), append(s.identity(provider, providerAccountID), refers(s.names.of("Account.userId"), userID)))
 	if err == nil && !e.validAccount(d) {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	return d, err
 }
 
-// RefreshAccount implements [authsvc.Adapter]. It stores its epoch in the account, so
+// RefreshAccount implements [adapter.Adapter]. It stores its epoch in the account, so
 // that a sign-in that read an older epoch cannot overwrite the tokens of a later one.
-func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+func (s *Store) RefreshAccount(ctx context.Context, acc adapter.Account, epoch int64) error {
 	return s.do(ctx, "refresh account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, acc.UserID)
 		if err != nil {
@@ -230,7 +230,7 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 		}
 		d, err := s.accountOf(ctx, acc.Provider, acc.ProviderAccountID, acc.UserID, e)
 		if err == nil && e.user != epoch {
-			err = authsvc.ErrStale
+			err = adapter.ErrStale
 		}
 		if err != nil {
 			return err
@@ -245,15 +245,15 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 		}
 		earlier := bson.A{by(epochField, bson.D{{Key: "$exists", Value: false}}), by(epochField, bson.D{{Key: "$lte", Value: epoch}})}
 		err = s.change(ctx, s.accounts(), by("_id", d.key(), bson.E{Key: "$or", Value: earlier}), w.update())
-		if errors.Is(err, authsvc.ErrNotFound) {
-			err = authsvc.ErrStale
+		if errors.Is(err, adapter.ErrNotFound) {
+			err = adapter.ErrStale
 		}
 		return err
 	})
 }
 
-// ReplaceTokens implements [authsvc.Adapter].
-func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+// ReplaceTokens implements [adapter.Adapter].
+func (s *Store) ReplaceTokens(ctx context.Context, acc, was adapter.Account) error {
 	var w writer
 	w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 	s.writeTokens(&w, acc)
@@ -264,11 +264,11 @@ func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) err
 			tries++
 			r, err := s.accounts().UpdateOne(ctx, append(slices.Clip(identity), s.hasTokens(was)...), w.update())
 			if err == nil && r.MatchedCount == 0 {
-				err = authsvc.ErrStale
+				err = adapter.ErrStale
 			}
 			return err
 		})
-		if !errors.Is(err, authsvc.ErrStale) {
+		if !errors.Is(err, adapter.ErrStale) {
 			return err
 		}
 		d, found := s.first(ctx, s.accounts(), identity)
@@ -283,7 +283,7 @@ func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) err
 }
 
 // hasTokens returns the condition that an account has exactly the tokens of acc.
-func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
+func (s *Store) hasTokens(acc adapter.Account) (filter bson.D) {
 	for field, token := range map[string]string{"refresh_token": acc.RefreshToken, "access_token": acc.AccessToken, "id_token": acc.IDToken} {
 		var stored any = token
 		if token == "" {
@@ -294,11 +294,11 @@ func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 	return filter
 }
 
-// UnlinkAccount implements [authsvc.Adapter]. It raises the epoch before it deletes the
+// UnlinkAccount implements [adapter.Adapter]. It raises the epoch before it deletes the
 // account: of two calls with the same epoch, one returns ErrStale. It raises the epoch
 // again afterwards: a sign-in that found the account also fails with ErrStale. If the
 // account does not exist, UnlinkAccount finishes the work of an interrupted call.
-func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
+func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *adapter.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, r.UserID)
 		if err != nil {
@@ -306,10 +306,10 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 		}
 		d, err := s.accountOf(ctx, provider, providerAccountID, r.UserID, e)
 		switch {
-		case errors.Is(err, authsvc.ErrNotFound):
-			return cmp.Or(ignore(authsvc.ErrNotFound, s.finishDeletion(ctx, r)), err)
+		case errors.Is(err, adapter.ErrNotFound):
+			return cmp.Or(ignore(adapter.ErrNotFound, s.finishDeletion(ctx, r)), err)
 		case err == nil && e.user != epoch:
-			err = authsvc.ErrStale
+			err = adapter.ErrStale
 		}
 		if err != nil {
 			return err
@@ -322,7 +322,7 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 		_, err = s.revokeAndRemove(ctx, r, unlinkRevocation(epoch), func(ctx context.Context) error {
 			mine, err := s.delete(ctx, s.accounts(), by("_id", d.key()))
 			if err == nil && !mine {
-				err = authsvc.ErrNotFound
+				err = adapter.ErrNotFound
 			}
 			return err
 		})
@@ -330,15 +330,15 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 	})
 }
 
-// ListAccounts implements [authsvc.Adapter].
-func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+// ListAccounts implements [adapter.Adapter].
+func (s *Store) ListAccounts(ctx context.Context, userID string) (list []adapter.Account, err error) {
 	err = s.do(ctx, "list accounts", func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, userID)
 		if err != nil || len(found) == 0 {
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return ignore(authsvc.ErrNotFound, err) // remains of a deleted user
+			return ignore(adapter.ErrNotFound, err) // remains of a deleted user
 		}
 		e, err := s.epochs(ctx, userID)
 		for _, d := range found {

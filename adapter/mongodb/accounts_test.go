@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestReservedAccount checks that the account of an unfinished sign-up is reserved for
@@ -25,7 +25,7 @@ func TestReservedAccount(t *testing.T) {
 	if s.linked(t, "a") {
 		t.Error("an account without a user is taken for one")
 	}
-	if err := trySignUp(t, s, "a"); !errors.Is(err, authsvc.ErrConflict) {
+	if err := trySignUp(t, s, "a"); !errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("a fresh reservation was given away: %v", err)
 	}
 	if s.userExists(t, "a") || s.signedIn(t, "a") {
@@ -35,13 +35,13 @@ func TestReservedAccount(t *testing.T) {
 	if err := trySignUp(t, s, "a"); err != nil {
 		t.Errorf("an abandoned one was not: %v", err)
 	}
-	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
+	if err := slow.insertUser(t.Context(), adapter.User{Email: "slow@example.com"}, slow.user); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.activateAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := slow.activateAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the slow one has its account: %v", err)
 	}
-	slow.undo(t.Context(), authsvc.User{}, true, &authsvc.SessionRecord{SessionToken: "slow"})
+	slow.undo(t.Context(), adapter.User{}, true, &adapter.SessionRecord{SessionToken: "slow"})
 	if s.userExists(t, "slow") || !s.userExists(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
 		t.Error("undoing took too little or too much")
 	}

@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // A signUp creates a user. It first writes the account and the session under the id of a
@@ -20,11 +20,11 @@ type signUp struct {
 	user, account, session bson.ObjectID
 }
 
-// SignUp implements [authsvc.Adapter].
-func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+// SignUp implements [adapter.Adapter].
+func (s *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, rec *adapter.SessionRecord, locale string) (adapter.User, error) {
 	up := signUp{s, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
 	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec, locale) }); err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	u.ID, u.EmailVerified = up.user.Hex(), stored(u.EmailVerified)
 	if acc != nil {
@@ -37,10 +37,10 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 	return u, nil
 }
 
-func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord, locale string) (err error) {
+func (up signUp) run(ctx context.Context, u adapter.User, acc *adapter.Account, rec *adapter.SessionRecord, locale string) (err error) {
 	if acc != nil {
 		err = up.insertAccount(ctx, *acc, up.account, up.user, bson.E{Key: pendingField, Value: date(up.now())})
-		if isDuplicate(err) || errors.Is(err, authsvc.ErrConflict) {
+		if isDuplicate(err) || errors.Is(err, adapter.ErrConflict) {
 			return err // nothing was written
 		}
 	}
@@ -57,8 +57,8 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		if err == nil {
 			err = up.activateAccount(ctx, up.account, up.user, pendingField)
 		}
-		if errors.Is(err, authsvc.ErrNotFound) {
-			err = authsvc.ErrConflict
+		if errors.Is(err, adapter.ErrNotFound) {
+			err = adapter.ErrConflict
 		}
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (up signUp) putLocale(ctx context.Context, locale string) {
 
 // insertNewUser writes the user. If a half-made user has the address, it removes that
 // user first.
-func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool) error {
+func (up signUp) insertNewUser(ctx context.Context, u adapter.User, account bool) error {
 	var marks bson.D
 	if account {
 		marks = by(signUpField, up.account)
@@ -95,7 +95,7 @@ func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool
 	if found == nil {
 		found = up.removeIncomplete(ctx, d)
 	}
-	if !errors.Is(found, authsvc.ErrNotFound) {
+	if !errors.Is(found, adapter.ErrNotFound) {
 		return cmp.Or(found, err)
 	}
 	return up.insertUser(ctx, u, up.user, marks...)
@@ -109,14 +109,14 @@ func (s *Store) removeIncomplete(ctx context.Context, user document) error {
 		return nil
 	}
 	_, err := s.first(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), user.id("_id"))})
-	if !errors.Is(err, authsvc.ErrNotFound) {
+	if !errors.Is(err, adapter.ErrNotFound) {
 		return err
 	}
 	verified := s.names.of("User.emailVerified")
 	filter := by("_id", user.key(), bson.E{Key: signUpField, Value: user.Lookup(signUpField)}, bson.E{Key: verified, Value: reference(user, verified)})
 	n, err := s.deleteAll(ctx, s.users(), filter)
 	if err == nil && n > 0 { // otherwise the user has been completed meanwhile
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func (s *Store) settle(ctx context.Context, userID string) error {
 // undo deletes the user first. After an error, either everything remains or only
 // records without effect. If the address has been proved meanwhile, the user stays: the
 // account then belongs to the person who proved it.
-func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *authsvc.SessionRecord) {
+func (up signUp) undo(ctx context.Context, u adapter.User, account bool, rec *adapter.SessionRecord) {
 	verified := bson.E{Key: up.names.of("User.emailVerified"), Value: nil}
 	if !u.EmailVerified.IsZero() {
 		verified.Value = date(u.EmailVerified)
@@ -148,9 +148,9 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *au
 	}
 }
 
-// ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that an
+// ProveEmail implements [adapter.Adapter]. It writes EmailVerified last, so that an
 // interrupted proof is repeated as a whole.
-func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
+func (s *Store) ProveEmail(ctx context.Context, p adapter.Proof) (u adapter.User, removed []adapter.Account, err error) {
 	err = s.do(ctx, "prove email", func(ctx context.Context) error {
 		first, done, err := s.firstProof(ctx, p)
 		defer done()
@@ -171,7 +171,7 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 		return err
 	})
 	if err != nil {
-		return authsvc.User{}, nil, err
+		return adapter.User{}, nil, err
 	}
 	return u, removed, nil
 }
@@ -182,7 +182,7 @@ func (s *Store) isUnverified(user document) bool {
 
 // setVerified stores the time of verification. It returns ErrStale if the user's
 // address has changed.
-func (s *Store) setVerified(ctx context.Context, p authsvc.Proof) (document, error) {
+func (s *Store) setVerified(ctx context.Context, p adapter.Proof) (document, error) {
 	var w writer
 	w.instant(s.names.of("User.emailVerified"), p.At)
 	d, err := s.changed(ctx, s.users(), bson.D{refers("_id", p.UserID), s.address(p.Email)}, w.update())
@@ -192,7 +192,7 @@ func (s *Store) setVerified(ctx context.Context, p authsvc.Proof) (document, err
 	if _, err := s.user(ctx, p.UserID); err != nil {
 		return document{}, err
 	}
-	return document{}, authsvc.ErrStale
+	return document{}, adapter.ErrStale
 }
 
 // address returns the condition that a user has the address, or has none if email is
@@ -207,7 +207,7 @@ func (s *Store) address(email string) bson.E {
 // firstProof reports whether p is the first proof of the address. If so, it holds a
 // lease until done is called, and other proofs wait: they must not revoke access of the
 // person who proved the address first.
-func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, done func(), err error) {
+func (s *Store) firstProof(ctx context.Context, p adapter.Proof) (first bool, done func(), err error) {
 	turn, holder := "authsvc.proof:"+p.UserID, bson.NewObjectID().Hex()
 	done = func() {}
 	for try := 5; ; try++ { // starts with a longer delay, since a proof takes some time
@@ -216,7 +216,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 		case err != nil:
 			return false, done, err
 		case user.text(s.names.of("User.email")) != p.Email:
-			return false, done, authsvc.ErrStale
+			return false, done, adapter.ErrStale
 		}
 		if err := s.unchanged(ctx, p.UserID, p.Epoch); err != nil {
 			return false, done, err
@@ -245,7 +245,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 // address. It lists accounts and sessions twice. Those written in between are already
 // invalid by their number, but numbers are not kept forever, and NextAuth.js ignores
 // them.
-func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, epoch int64, err error) {
+func (s *Store) removeUnproved(ctx context.Context, p adapter.Proof) (removed []adapter.Account, epoch int64, err error) {
 	accounts := func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, p.UserID)
 		if err != nil {
@@ -286,7 +286,7 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 // removeAccounts removes accounts with a number below number, one by one: of several
 // concurrent callers, only one reports each account. It also removes accounts that were
 // still being linked, but does not return them.
-func (s *Store) removeAccounts(ctx context.Context, list []document, number int64) (removed []authsvc.Account, err error) {
+func (s *Store) removeAccounts(ctx context.Context, list []document, number int64) (removed []adapter.Account, err error) {
 	for _, account := range list {
 		if account.number(epochField) >= number {
 			continue
@@ -319,14 +319,14 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 	return err
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+// EndSessions implements [adapter.Adapter].
+func (s *Store) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (n int, err error) {
 	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
 		_, err := s.revokeAndRemove(ctx, r, sessionRevocation, func(ctx context.Context) (err error) {
 			if n, err = s.deleteSessionsOf(ctx, userID); err != nil {
 				return err
 			}
-			_, err = s.deleteAll(ctx, s.credentials(), credentialsOf(userID, authsvc.CredentialPending))
+			_, err = s.deleteAll(ctx, s.credentials(), credentialsOf(userID, adapter.CredentialPending))
 			return err
 		})
 		if err == nil {

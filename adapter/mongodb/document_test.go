@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestForeignIDs checks that records with text ids, as other programs write them, are
@@ -80,7 +80,7 @@ func foreignID(t *testing.T, s shared, id any) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	changed := "changed"
-	if _, err := s.UpdateUser(t.Context(), name, authsvc.UserUpdate{Name: &changed}); err != nil {
+	if _, err := s.UpdateUser(t.Context(), name, adapter.UserUpdate{Name: &changed}); err != nil {
 		t.Error(err)
 	}
 	if d, err := s.user(t.Context(), name); err != nil || d.text("extra") != "kept" || d.text("name") != changed {
@@ -102,10 +102,10 @@ func TestBrokenText(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	for _, bad := range []string{"\xff", "a\xc3", "\xed\xa0\x80"} {
-		if _, err := s.GetUserByEmail(t.Context(), bad); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := s.GetUserByEmail(t.Context(), bad); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%q: look up: %v", bad, err)
 		}
-		if _, err := s.CreateUser(t.Context(), authsvc.User{Name: bad}); !errors.Is(err, errText) || errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := s.CreateUser(t.Context(), adapter.User{Name: bad}); !errors.Is(err, errText) || errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%q: create: %v", bad, err)
 		}
 		if err := s.UseOnce(t.Context(), bad, time.Now()); !errors.Is(err, errText) {
@@ -115,7 +115,7 @@ func TestBrokenText(t *testing.T) {
 	if users, err := s.ListUsers(t.Context(), "", 10); err != nil || len(users) > 0 {
 		t.Errorf("got %v, %v", users, err)
 	}
-	if _, err := s.CreateUser(t.Context(), authsvc.User{Name: "a\x00b", Email: "\x00"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{Name: "a\x00b", Email: "\x00"}); err != nil {
 		t.Error(err)
 	}
 	if u, err := s.GetUserByEmail(t.Context(), "\x00"); err != nil || u.Name != "a\x00b" {

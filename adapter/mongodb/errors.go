@@ -16,7 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/stores"
 )
 
@@ -77,16 +77,16 @@ func tlsRefused(s description.Server) bool {
 	return errors.As(s.LastError, &record) || errors.As(s.LastError, &alert)
 }
 
-// contractError translates an error into one of [authsvc.Adapter]. It does not wrap the
+// contractError translates an error into one of [adapter.Adapter]. It does not wrap the
 // server's error about a duplicate, which quotes the value.
 func contractError(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, mongo.ErrNoDocuments):
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	case isDuplicate(err):
-		err = authsvc.ErrConflict
+		err = adapter.ErrConflict
 	}
 	return fmt.Errorf("%s: %w", op, withContextError(ctx, err))
 }

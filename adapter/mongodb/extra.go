@@ -5,12 +5,12 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-var _ authsvc.UserColumns = (*Store)(nil)
+var _ adapter.UserColumns = (*Store)(nil)
 
-// UserColumns implements [authsvc.UserColumns].
+// UserColumns implements [adapter.UserColumns].
 func (s *Store) UserColumns() []string { return s.columns }
 
 // readExtra reads the application's own fields.

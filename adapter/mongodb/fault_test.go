@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // A step is a method that sends several commands. Whichever command fails, the store is
@@ -55,7 +55,7 @@ func TestEveryCommandFailing(t *testing.T) {
 				parallelStores <- struct{}{}
 				defer func() { <-parallelStores }()
 				s := newShared(t, Options{})
-				if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+				if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, adapter.ErrNotFound) {
 					t.Fatal(err)
 				}
 				n := 1
@@ -114,12 +114,12 @@ func lateJudges() map[string]func(t *testing.T, s shared, id string, err error) 
 
 func email(id string) string { return id + "@example.com" }
 
-func testAccount(id string) authsvc.Account {
-	return authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
+func testAccount(id string) adapter.Account {
+	return adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
 }
 
-func testSession(id string) authsvc.SessionRecord {
-	return authsvc.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), Began: time.Now()}
+func testSession(id string) adapter.SessionRecord {
+	return adapter.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), Began: time.Now()}
 }
 
 func noSetup(*testing.T, shared, string) {}
@@ -136,7 +136,7 @@ func unprovedUser(t *testing.T, s shared, id string) {
 
 func bareUser(t *testing.T, s shared, id string) {
 	t.Helper()
-	if _, err := s.CreateUser(t.Context(), authsvc.User{Email: email(id)}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(id)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -146,7 +146,7 @@ func bareUser(t *testing.T, s shared, id string) {
 func exists[T any](t *testing.T) func(T, error) bool {
 	return func(_ T, err error) bool {
 		t.Helper()
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			t.Error(err)
 		}
 		return err == nil
@@ -155,12 +155,12 @@ func exists[T any](t *testing.T) func(T, error) bool {
 
 func (s shared) linked(t *testing.T, id string) bool {
 	t.Helper()
-	return exists[authsvc.User](t)(s.GetUserByAccount(t.Context(), "p", id))
+	return exists[adapter.User](t)(s.GetUserByAccount(t.Context(), "p", id))
 }
 
 func (s shared) userExists(t *testing.T, id string) bool {
 	t.Helper()
-	return exists[authsvc.User](t)(s.GetUserByEmail(t.Context(), email(id)))
+	return exists[adapter.User](t)(s.GetUserByEmail(t.Context(), email(id)))
 }
 
 func (s shared) signedIn(t *testing.T, id string) bool {
@@ -182,13 +182,13 @@ func (s shared) userID(t *testing.T, id string) string {
 }
 
 // persons returns the stored persons by user id.
-func (s shared) persons(t *testing.T) map[string]authsvc.Person {
+func (s shared) persons(t *testing.T) map[string]adapter.Person {
 	t.Helper()
 	found, err := s.list(t.Context(), s.people(), bson.D{}, options.Find())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]authsvc.Person{}
+	all := map[string]adapter.Person{}
 	for _, d := range found {
 		all[d.text("_id")] = d.person()
 	}
@@ -197,7 +197,7 @@ func (s shared) persons(t *testing.T) map[string]authsvc.Person {
 
 func trySignUp(t *testing.T, s shared, id string) error {
 	acc, rec := testAccount(id), testSession(id)
-	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "de")
+	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "de")
 	return err
 }
 
@@ -210,12 +210,12 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 		return
 	}
 	for person := range s.persons(t) {
-		if !exists[authsvc.User](t)(s.GetUser(t.Context(), person)) {
+		if !exists[adapter.User](t)(s.GetUser(t.Context(), person)) {
 			t.Errorf("a person remains without the user %s", person)
 		}
 	}
 	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
-	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "")
+	_, err = s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "")
 	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
 		t.Errorf("the next try: %v", err)
 	}
@@ -230,22 +230,22 @@ func tryProveEmail(t *testing.T, s shared, id string) error {
 }
 
 // proveAs proves the address of a user, and retries if the proof is stale.
-func proveAs(t *testing.T, s shared, id string, r *authsvc.Revocation) error {
+func proveAs(t *testing.T, s shared, id string, r *adapter.Revocation) error {
 	for {
 		u, err := s.GetUser(t.Context(), r.UserID)
 		if err != nil {
 			return err
 		}
-		_, _, err = s.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: email(id), Epoch: u.Epoch, At: time.Now(), Revoke: r})
-		if !errors.Is(err, authsvc.ErrStale) {
+		_, _, err = s.ProveEmail(t.Context(), adapter.Proof{UserID: u.ID, Email: email(id), Epoch: u.Epoch, At: time.Now(), Revoke: r})
+		if !errors.Is(err, adapter.ErrStale) {
 			return err
 		}
 	}
 }
 
 // endSessionsOf returns a revocation of all sessions of a user.
-func endSessionsOf(userID string) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: sessionsKey + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+func endSessionsOf(userID string) *adapter.Revocation {
+	return &adapter.Revocation{Key: sessionsKey + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
 func judgeProveEmail(t *testing.T, s shared, id string, err error) {
@@ -261,7 +261,7 @@ func judgeProveEmail(t *testing.T, s shared, id string, err error) {
 			t.Errorf("the next try: %v", err)
 		}
 	}
-	if s.linked(t, id) || s.signedIn(t, id) || exists[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
+	if s.linked(t, id) || s.signedIn(t, id) || exists[adapter.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
 		t.Error("something from before the proof is left")
 	}
 	if !exists[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {
@@ -291,7 +291,7 @@ func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 		}
 	}
 	acc := testAccount(id) // another user can have the account now
-	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil, ""); err != nil {
+	if _, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, nil, ""); err != nil {
 		t.Errorf("the next person: %v", err)
 	}
 }
@@ -334,7 +334,7 @@ func judgeUnlink(t *testing.T, s shared, id string, err error) {
 	if err == nil && s.linked(t, id) {
 		t.Error("linked")
 	}
-	if err := ignore(authsvc.ErrNotFound, tryUnlink(t, s, id)); err != nil || s.linked(t, id) {
+	if err := ignore(adapter.ErrNotFound, tryUnlink(t, s, id)); err != nil || s.linked(t, id) {
 		t.Errorf("the next try: %v", err)
 	}
 	half := by("_id", "account:"+s.userID(t, id), bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}})
@@ -393,8 +393,8 @@ func judgeCreateSession(t *testing.T, s shared, id string, err error) {
 }
 
 func tryPutToken(t *testing.T, s shared, id string) error {
-	return s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: email(id), Token: "link " + id, Expires: time.Now()},
-		authsvc.Mail{ID: "link " + id, Due: time.Now(), Expires: time.Now()}, 1000)
+	return s.PutToken(t.Context(), adapter.VerificationToken{Identifier: email(id), Token: "link " + id, Expires: time.Now()},
+		adapter.Mail{ID: "link " + id, Due: time.Now(), Expires: time.Now()}, 1000)
 }
 
 // judgePutToken refuses a mail without its token: it would be sent in vain.

@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestMissingIndex checks that the error names the missing indexes and says how to
@@ -82,7 +82,7 @@ func TestAddressesByIndex(t *testing.T) {
 	s := &Store{names: names}
 	for after, from := range map[string]bson.E{"": {Key: "$gte", Value: "ad"}, "ada@example.com": {Key: "$gt", Value: "ada@example.com"}} {
 		want := by("email", bson.D{from, {Key: "$lt", Value: "ad\U0010ffff"}, {Key: "$type", Value: "string"}})
-		if got := s.addresses(authsvc.UserQuery{Prefix: "ad", After: after}); !reflect.DeepEqual(got, want) {
+		if got := s.addresses(adapter.UserQuery{Prefix: "ad", After: after}); !reflect.DeepEqual(got, want) {
 			t.Errorf("after %q: %v, want %v", after, got, want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // Sessions of strategy jwt exist only in authsvc_session. Their field user holds the
@@ -16,17 +16,17 @@ import (
 // of any session. Earlier versions therefore sweep them after they expire.
 
 // insertCookieSession stores a session of strategy jwt.
-func (s *Store) insertCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
+func (s *Store) insertCookieSession(ctx context.Context, rec adapter.SessionRecord) error {
 	d := addOrigin(append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}, bson.E{Key: "user", Value: rec.UserID}),
 		ownFields(rec, rec.Digest).set...), rec)
 	err := s.insertNew(ctx, s.ownSessions(), d)
 	if isDuplicate(err) {
-		err = authsvc.ErrConflict
+		err = adapter.ErrConflict
 	}
 	return err
 }
 
-func (s *Store) updateCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
+func (s *Store) updateCookieSession(ctx context.Context, rec adapter.SessionRecord) error {
 	var w writer
 	w.value("expires", date(rec.Expires))
 	w.instant("auth_time", rec.Began)
@@ -35,8 +35,8 @@ func (s *Store) updateCookieSession(ctx context.Context, rec authsvc.SessionReco
 	return s.change(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "user", Value: bson.D{{Key: "$exists", Value: true}}}), w.update())
 }
 
-func readCookieSession(own document) authsvc.SessionRecord {
-	return authsvc.SessionRecord{Digest: own.text("_id"), UserID: own.text("user"), Expires: own.instant("expires"),
+func readCookieSession(own document) adapter.SessionRecord {
+	return adapter.SessionRecord{Digest: own.text("_id"), UserID: own.text("user"), Expires: own.instant("expires"),
 		Began: own.instant("auth_time"), AuthTime: own.instant("proved_at"), Provider: own.text("provider"), Claims: own.bytes("claims"),
 		SessionOrigin: own.origin(), Seen: own.instant("seen")}
 }
@@ -45,8 +45,8 @@ func (s *Store) cookieSessionsOf(ctx context.Context, userID string) ([]document
 	return s.list(ctx, s.ownSessions(), by("user", userID), options.Find())
 }
 
-// DeleteSessionOf implements [authsvc.Adapter].
-func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec authsvc.SessionRecord, err error) {
+// DeleteSessionOf implements [adapter.Adapter].
+func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec adapter.SessionRecord, err error) {
 	err = s.do(ctx, "delete session of", func(ctx context.Context) error {
 		own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
 		if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec
 		if !own.has("user") {
 			d, err := s.first(ctx, s.sessions(), by("_id", own.Lookup("session")))
 			if err == nil && d.id(s.names.of("Session.userId")) != userID {
-				err = authsvc.ErrNotFound
+				err = adapter.ErrNotFound
 			}
 			if err == nil {
 				rec, err = s.removeSession(ctx, d)
@@ -64,7 +64,7 @@ func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec
 		}
 		mine, err := s.delete(ctx, s.ownSessions(), by("_id", digest, bson.E{Key: "user", Value: userID}))
 		if err == nil && !mine {
-			err = authsvc.ErrNotFound
+			err = adapter.ErrNotFound
 		}
 		if err == nil {
 			rec = readCookieSession(own)
@@ -77,8 +77,8 @@ func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec
 // touchBatch is the number of sessions that TouchSessions updates in one command.
 const touchBatch = 500
 
-// TouchSessions implements [authsvc.Adapter].
-func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+// TouchSessions implements [adapter.Adapter].
+func (s *Store) TouchSessions(ctx context.Context, seen []adapter.SessionSeen) error {
 	return s.do(ctx, "touch sessions", func(ctx context.Context) error {
 		for some := range slices.Chunk(seen, touchBatch) {
 			var changes []mongo.WriteModel
@@ -98,15 +98,15 @@ func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) e
 	})
 }
 
-// PutMail implements [authsvc.Adapter].
-func (s *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+// PutMail implements [adapter.Adapter].
+func (s *Store) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	return s.do(ctx, "put mail", func(ctx context.Context) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
 		queued, err := s.queued(ctx)
 		if err == nil && queued >= int64(maxQueued) {
-			err = authsvc.ErrQueueFull
+			err = adapter.ErrQueueFull
 		}
 		if err != nil {
 			return err

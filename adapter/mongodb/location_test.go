@@ -15,7 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/quiet"
 )
 
@@ -96,7 +96,7 @@ func TestUnreachable(t *testing.T) {
 	if _, err = Open(ctx, "mongodb://"+closed+"/d", Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
 	}
-	if Unreachable(nil) || Unreachable(authsvc.ErrNotFound) {
+	if Unreachable(nil) || Unreachable(adapter.ErrNotFound) {
 		t.Error("everything is unreachable")
 	}
 }
@@ -148,7 +148,7 @@ func selection(err error) error {
 func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
-	u, err := s.CreateUser(t.Context(), authsvc.User{})
+	u, err := s.CreateUser(t.Context(), adapter.User{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestBrokenConnection(t *testing.T) {
 			t.Error(err)
 		}
 		s.proxy.failNth(1, how, false)
-		if _, err := s.CreateUser(t.Context(), authsvc.User{Email: email(string(rune('a' + how)))}); err != nil {
+		if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(string(rune('a' + how)))}); err != nil {
 			t.Error(err)
 		}
 		if len(s.proxy.commands()) < 2 {
@@ -166,7 +166,7 @@ func TestBrokenConnection(t *testing.T) {
 		}
 		// Here a retry is not safe: the lost answer may have been a success.
 		s.proxy.failNth(1, how, false)
-		if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || errors.Is(err, authsvc.ErrConflict) || !Unreachable(err) {
+		if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || errors.Is(err, adapter.ErrConflict) || !Unreachable(err) {
 			t.Errorf("got %v", err)
 		}
 	}

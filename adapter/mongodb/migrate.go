@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/stores"
 )
 
@@ -76,7 +76,7 @@ func (s *Store) tooNew(version int64) error {
 // version returns the number of the last applied migration, or 0 if there is none.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", versionKey))
-	if err = ignore(authsvc.ErrNotFound, err); err != nil {
+	if err = ignore(adapter.ErrNotFound, err); err != nil {
 		return 0, fmt.Errorf("mongodb: read the schema version: %w", err)
 	}
 	return d.number("version"), nil

@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // unmigrated opens a store on an empty database without migrating it.
@@ -42,7 +42,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate") {
 		t.Errorf("ping: %v", err)
 	}
-	if _, err := s.CreateUser(t.Context(), authsvc.User{}); err == nil || !strings.Contains(err.Error(), "migrate") {
+	if _, err := s.CreateUser(t.Context(), adapter.User{}); err == nil || !strings.Contains(err.Error(), "migrate") {
 		t.Errorf("create user: %v", err)
 	}
 	if err := s.Migrate(t.Context(), Up); err != nil {
@@ -51,7 +51,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.CreateUser(t.Context(), authsvc.User{}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{}); err != nil {
 		t.Error(err)
 	}
 	if status, err = s.Status(t.Context()); err != nil || status.Current != latest() || !status.Migrations[0].Applied {
@@ -87,7 +87,7 @@ func ownNames(t *testing.T, s shared) (list []string) {
 func TestDownKeepsPeople(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
-	u, err := s.CreateUser(t.Context(), authsvc.User{})
+	u, err := s.CreateUser(t.Context(), adapter.User{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestDownKeepsPeople(t *testing.T) {
 	if err := s.Migrate(t.Context(), Down); err == nil {
 		t.Error("reverted a schema that does not exist")
 	}
-	if _, err := s.GetUser(t.Context(), u.ID); err == nil || errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.GetUser(t.Context(), u.ID); err == nil || errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("it works without a schema: %v", err)
 	}
 	for range 2 { // the second time does nothing
@@ -213,7 +213,7 @@ func TestMigrateNumbers(t *testing.T) {
 		}
 	}
 	list, _, err := s.Revocations(t.Context(), 0, 1)
-	if want := (authsvc.Revocation{Key: keys[0], UserID: ann, Seq: 1, NotBefore: at, Expires: at.Add(time.Hour)}); err != nil || list[0] != want {
+	if want := (adapter.Revocation{Key: keys[0], UserID: ann, Seq: 1, NotBefore: at, Expires: at.Add(time.Hour)}); err != nil || list[0] != want {
 		t.Errorf("got %+v, %v, want %+v", list, err, want)
 	}
 	if l.read(t); l.after != 5 {

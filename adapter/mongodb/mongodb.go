@@ -37,6 +37,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // Options configures Open. The zero value uses the names of NextAuth.js's adapter and
@@ -51,7 +52,7 @@ type Options struct {
 	Shares bool
 }
 
-// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// A Store is an [adapter.Adapter] backed by one database. Any number of processes may
 // share the database. Writes are acknowledged by a majority of the replica set; reads
 // go to its primary.
 type Store struct {
@@ -69,9 +70,9 @@ type Store struct {
 }
 
 var (
-	_ authsvc.Adapter  = (*Store)(nil)
+	_ adapter.Adapter  = (*Store)(nil)
 	_ authsvc.AuditLog = (*Store)(nil)
-	_ authsvc.Clock    = (*Store)(nil)
+	_ adapter.Clock    = (*Store)(nil)
 )
 
 // Open connects to the database named in the URL's path:
@@ -113,7 +114,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping implements [authsvc.Adapter]. It fails if the primary does not answer or the
+// Ping implements [adapter.Adapter]. It fails if the primary does not answer or the
 // schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.client.Ping(ctx, readpref.Primary())
@@ -123,7 +124,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return contractError(ctx, "ping", err)
 }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.do(ctx, "now", func(ctx context.Context) error {
 		raw, err := s.db.RunCommand(ctx, by("hello", 1)).Raw()
@@ -174,7 +175,7 @@ func (s *Store) first(ctx context.Context, c *mongo.Collection, filter bson.D) (
 		return err
 	})
 	if errors.Is(err, mongo.ErrNoDocuments) || errors.Is(err, errText) { // such text cannot be stored
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	return d, err
 }

@@ -16,7 +16,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/test/servertest"
 )
@@ -102,7 +102,7 @@ func newShared(t testing.TB, o Options) shared {
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s shared) Reopen(t *testing.T) authsvc.Adapter { return again(t, s.location, s.options) }
+func (s shared) Reopen(t *testing.T) adapter.Adapter { return again(t, s.location, s.options) }
 
 func again(t testing.TB, location string, o Options) *Store {
 	t.Helper()
@@ -142,7 +142,7 @@ var parallelStores = make(chan struct{}, 3)
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	server(t)
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter {
 		parallelStores <- struct{}{}
 		t.Cleanup(func() { <-parallelStores })
 		return newShared(t, Options{})
@@ -158,18 +158,18 @@ func TestRenamed(t *testing.T) {
 		Tables:  map[string]string{"User": "the people"},
 		Columns: map[string]string{"User.email": "mail?", "Session.sessionToken": "Token"},
 	}})
-	u := authsvc.User{Name: "n", Email: "e", Image: "i"}
-	acc := authsvc.Account{Type: "t", Provider: "p", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a", ExpiresAt: 1,
+	u := adapter.User{Name: "n", Email: "e", Image: "i"}
+	acc := adapter.Account{Type: "t", Provider: "p", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a", ExpiresAt: 1,
 		TokenType: "b", Scope: "s", IDToken: "i", SessionState: "x"}
 	rec := testSession("s")
 	u, err := s.SignUp(t.Context(), u, &acc, &rec, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "other", Token: "l", Expires: time.Now()}, authsvc.Mail{ID: "l"}, 10); err != nil {
+	if err := s.PutToken(t.Context(), adapter.VerificationToken{Identifier: "other", Token: "l", Expires: time.Now()}, adapter.Mail{ID: "l"}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UpdateUser(t.Context(), u.ID, authsvc.UserUpdate{EmailVerified: &rec.Expires}); err != nil {
+	if _, err := s.UpdateUser(t.Context(), u.ID, adapter.UserUpdate{EmailVerified: &rec.Expires}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -211,8 +211,8 @@ func BenchmarkGetSession(b *testing.B) {
 	const sessions = 100 // FerretDB reads all of them to find one
 	for i := range sessions {
 		id := fmt.Sprint(i)
-		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), Began: time.Now(), Provider: "github"}
-		if _, err := s.SignUp(b.Context(), authsvc.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
+		rec := adapter.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), Began: time.Now(), Provider: "github"}
+		if _, err := s.SignUp(b.Context(), adapter.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

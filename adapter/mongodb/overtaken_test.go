@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestProofOvertaken checks that a first proof does not allow a session if the user's
@@ -24,7 +24,7 @@ func TestProofOvertaken(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		u, _, err := s.ProveEmail(t.Context(), authsvc.Proof{UserID: q.user, Email: email(q.id), At: time.Now(), Revoke: endSessionsOf(q.user)})
+		u, _, err := s.ProveEmail(t.Context(), adapter.Proof{UserID: q.user, Email: email(q.id), At: time.Now(), Revoke: endSessionsOf(q.user)})
 		s.proxy.failNth(0, 0, false)
 		switch {
 		case isStale(t, err):
@@ -110,7 +110,7 @@ func TestRefreshOvertaken(t *testing.T) {
 			continue
 		}
 		list, lookErr := s.ListAccounts(t.Context(), u.ID)
-		if !errors.Is(err, authsvc.ErrStale) || lookErr != nil || list[0].AccessToken != "new" {
+		if !errors.Is(err, adapter.ErrStale) || lookErr != nil || list[0].AccessToken != "new" {
 			t.Errorf("before command %d: %v; then %+v, %v", n, err, list, lookErr)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxData is the size limit of a credential's data, in bytes.
@@ -36,14 +36,14 @@ func (s *Store) peopleOf(ctx context.Context, userIDs ...string) (map[string]doc
 	return people, err
 }
 
-func (d document) person() authsvc.Person {
-	return authsvc.Person{Blocked: d.instant("blocked"), BlockedWhy: d.text("blocked_why"), DeleteAfter: d.instant("delete_after"),
+func (d document) person() adapter.Person {
+	return adapter.Person{Blocked: d.instant("blocked"), BlockedWhy: d.text("blocked_why"), DeleteAfter: d.instant("delete_after"),
 		SecondStep: d.number("second_step") != 0, RecoverAfter: d.instant("recover_after"), Locale: d.text("locale")}
 }
 
-// SearchUsers implements [authsvc.Adapter]. It first finds the users who are blocked or
+// SearchUsers implements [adapter.Adapter]. It first finds the users who are blocked or
 // due, then searches only those.
-func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
+func (s *Store) SearchUsers(ctx context.Context, q adapter.UserQuery) ([]adapter.User, error) {
 	p := pageOf{op: "search users", limit: q.Limit, order: "_id", start: func(ctx context.Context) (bson.D, error) { return s.usersAfter(ctx, q.After) }}
 	if q.Prefix != "" {
 		p.order, p.start = s.names.of("User.email"), func(context.Context) (bson.D, error) { return s.addresses(q), nil }
@@ -77,7 +77,7 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc
 
 // addresses returns the condition for the page of addresses with a prefix, which are in
 // byte order.
-func (s *Store) addresses(q authsvc.UserQuery) bson.D {
+func (s *Store) addresses(q adapter.UserQuery) bson.D {
 	from := bson.E{Key: "$gte", Value: q.Prefix}
 	if q.After >= q.Prefix {
 		from = bson.E{Key: "$gt", Value: q.After}
@@ -86,8 +86,8 @@ func (s *Store) addresses(q authsvc.UserQuery) bson.D {
 	return by(s.names.of("User.email"), bson.D{from, {Key: "$lt", Value: q.Prefix + "\U0010ffff"}, {Key: "$type", Value: "string"}})
 }
 
-// GetPerson implements [authsvc.Adapter].
-func (s *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
+// GetPerson implements [adapter.Adapter].
+func (s *Store) GetPerson(ctx context.Context, userID string) (p adapter.Person, err error) {
 	err = s.do(ctx, "get person", func(ctx context.Context) error {
 		if _, err := s.user(ctx, userID); err != nil {
 			return err
@@ -108,21 +108,21 @@ func (s *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person,
 				p.Credentials = append(p.Credentials, d.credential())
 			}
 		}
-		slices.SortFunc(p.Credentials, func(x, y authsvc.Credential) int {
+		slices.SortFunc(p.Credentials, func(x, y adapter.Credential) int {
 			return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
 		})
 		return err
 	})
 	if err != nil {
-		return authsvc.Person{}, err
+		return adapter.Person{}, err
 	}
 	return p, nil
 }
 
-// SetPerson implements [authsvc.Adapter]. It changes the person before it raises the
+// SetPerson implements [adapter.Adapter]. It changes the person before it raises the
 // epoch. A sign-in that read the person earlier ends in ErrStale, or its session
 // carries an epoch that has ended.
-func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
+func (s *Store) SetPerson(ctx context.Context, userID string, change adapter.PersonUpdate, r *adapter.Revocation) error {
 	var w writer
 	set(w.instant, "blocked", change.Blocked)
 	set(w.text, "blocked_why", change.BlockedWhy)
@@ -165,16 +165,16 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 // before the first proof of the address has no effect, even if it was written while the
 // others were being removed.
 
-func credentialID(kind authsvc.CredentialKind, id string) string {
+func credentialID(kind adapter.CredentialKind, id string) string {
 	return fmt.Sprintf("%d:%s%s", len(kind), kind, id)
 }
 
-func credentialPlace(kind authsvc.CredentialKind, userID string, n int) string {
+func credentialPlace(kind adapter.CredentialKind, userID string, n int) string {
 	return fmt.Sprintf("%d:%s%s %d", len(kind), kind, userID, n)
 }
 
 // credentialsOf returns the condition for a user's credentials of some kinds.
-func credentialsOf(userID string, kinds ...authsvc.CredentialKind) bson.D {
+func credentialsOf(userID string, kinds ...adapter.CredentialKind) bson.D {
 	names := bson.A{}
 	for _, kind := range kinds {
 		names = append(names, string(kind))
@@ -184,15 +184,15 @@ func credentialsOf(userID string, kinds ...authsvc.CredentialKind) bson.D {
 
 func (e epochs) validCredential(d document) bool { return d.number("epoch") >= e.accounts }
 
-func (d document) credential() authsvc.Credential {
+func (d document) credential() adapter.Credential {
 	_, data, _ := d.Lookup("data").BinaryOK()
-	return authsvc.Credential{Kind: authsvc.CredentialKind(d.text("kind")), ID: d.text("id"), UserID: d.text("user"), Name: d.text("name"),
+	return adapter.Credential{Kind: adapter.CredentialKind(d.text("kind")), ID: d.text("id"), UserID: d.text("user"), Name: d.text("name"),
 		Data: slices.Clone(data), Version: d.number("version"), Tries: int(d.number("tries")),
 		Created: d.instant("created"), Used: d.instant("used"), Expires: d.instant("expires")}
 }
 
 // credentialFields returns the fields that an update sets.
-func credentialFields(c authsvc.Credential, version int64) *writer {
+func credentialFields(c adapter.Credential, version int64) *writer {
 	var w writer
 	w.text("name", c.Name)
 	if len(c.Data) > 0 {
@@ -207,8 +207,8 @@ func credentialFields(c authsvc.Credential, version int64) *writer {
 	return &w
 }
 
-// PutCredential implements [authsvc.Adapter].
-func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+// PutCredential implements [adapter.Adapter].
+func (s *Store) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
 	return s.do(ctx, "put credential", func(ctx context.Context) error {
 		if len(c.Data) > maxData {
 			return errData
@@ -237,10 +237,10 @@ func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 
 // insertCredential stores a credential in a free place and returns the place, which may
 // be set even after an error.
-func (s *Store) insertCredential(ctx context.Context, c authsvc.Credential, d bson.D, most int) (place string, err error) {
+func (s *Store) insertCredential(ctx context.Context, c adapter.Credential, d bson.D, most int) (place string, err error) {
 	for try := 1; try <= 64; try++ {
-		if _, err := s.first(ctx, s.credentials(), by("_id", d[0].Value)); !errors.Is(err, authsvc.ErrNotFound) {
-			return "", cmp.Or(err, authsvc.ErrConflict)
+		if _, err := s.first(ctx, s.credentials(), by("_id", d[0].Value)); !errors.Is(err, adapter.ErrNotFound) {
+			return "", cmp.Or(err, adapter.ErrConflict)
 		}
 		place, err = s.freePlace(ctx, c, most)
 		if err != nil {
@@ -257,7 +257,7 @@ func (s *Store) insertCredential(ctx context.Context, c authsvc.Credential, d bs
 	return "", errPlaces
 }
 
-func (s *Store) freePlace(ctx context.Context, c authsvc.Credential, most int) (string, error) {
+func (s *Store) freePlace(ctx context.Context, c adapter.Credential, most int) (string, error) {
 	found, err := s.list(ctx, s.credentials(), credentialsOf(c.UserID, c.Kind), find("place"))
 	if err != nil {
 		return "", err
@@ -267,7 +267,7 @@ func (s *Store) freePlace(ctx context.Context, c authsvc.Credential, most int) (
 		used[d.text("place")] = true
 	}
 	if len(used) >= most {
-		return "", authsvc.ErrTooMany
+		return "", adapter.ErrTooMany
 	}
 	var free []string
 	for n := range most {
@@ -278,8 +278,8 @@ func (s *Store) freePlace(ctx context.Context, c authsvc.Credential, most int) (
 	return free[rand.IntN(len(free))], nil // not empty: fewer than most are in use
 }
 
-// GetCredential implements [authsvc.Adapter].
-func (s *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (c authsvc.Credential, err error) {
+// GetCredential implements [adapter.Adapter].
+func (s *Store) GetCredential(ctx context.Context, kind adapter.CredentialKind, id string) (c adapter.Credential, err error) {
 	err = s.do(ctx, "get credential", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.credentials(), by("_id", credentialID(kind, id)))
 		if err != nil {
@@ -290,7 +290,7 @@ func (s *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, 
 		case err != nil:
 			return err
 		case !e.validCredential(d):
-			return authsvc.ErrNotFound
+			return adapter.ErrNotFound
 		}
 		c = d.credential()
 		return nil
@@ -298,8 +298,8 @@ func (s *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, 
 	return c, err
 }
 
-// UpdateCredential implements [authsvc.Adapter].
-func (s *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+// UpdateCredential implements [adapter.Adapter].
+func (s *Store) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	key := by("_id", credentialID(c.Kind, c.ID), bson.E{Key: "user", Value: c.UserID})
 	return s.do(ctx, "update credential", func(ctx context.Context) error {
 		if len(c.Data) > maxData {
@@ -312,7 +312,7 @@ func (s *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) erro
 		if _, err := s.first(ctx, s.credentials(), key); err != nil {
 			return err
 		}
-		return authsvc.ErrStale
+		return adapter.ErrStale
 	})
 }
 
@@ -328,8 +328,8 @@ func (s *Store) changeOne(ctx context.Context, filter, update bson.D) (changed b
 	return changed, err
 }
 
-// TryCredential implements [authsvc.Adapter].
-func (s *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+// TryCredential implements [adapter.Adapter].
+func (s *Store) TryCredential(ctx context.Context, kind adapter.CredentialKind, id string, most int) error {
 	key := by("_id", credentialID(kind, id))
 	return s.do(ctx, "try credential", func(ctx context.Context) error {
 		counted, err := s.changeOne(ctx, append(slices.Clone(key), bson.E{Key: "tries", Value: bson.D{{Key: "$lt", Value: int64(most)}}}),
@@ -340,17 +340,17 @@ func (s *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, 
 		if _, err := s.first(ctx, s.credentials(), key); err != nil {
 			return err
 		}
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	})
 }
 
-// DeleteCredential implements [authsvc.Adapter]. It raises the epoch after the
+// DeleteCredential implements [adapter.Adapter]. It raises the epoch after the
 // deletion, as UnlinkAccount does.
-func (s *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+func (s *Store) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, userID string, r *adapter.Revocation) error {
 	return s.do(ctx, "delete credential", func(ctx context.Context) error {
 		mine, err := s.delete(ctx, s.credentials(), by("_id", credentialID(kind, id), bson.E{Key: "user", Value: userID}))
 		if err == nil && !mine {
-			err = authsvc.ErrNotFound
+			err = adapter.ErrNotFound
 		}
 		if err != nil || r == nil {
 			return err
@@ -361,8 +361,8 @@ func (s *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKin
 	})
 }
 
-// DeleteCredentials implements [authsvc.Adapter].
-func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc.Revocation, kinds ...authsvc.CredentialKind) (n int, err error) {
+// DeleteCredentials implements [adapter.Adapter].
+func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *adapter.Revocation, kinds ...adapter.CredentialKind) (n int, err error) {
 	err = s.do(ctx, "delete credentials", func(ctx context.Context) (err error) {
 		if n, err = s.deleteAll(ctx, s.credentials(), credentialsOf(userID, kinds...)); err != nil || r == nil {
 			return err
@@ -374,22 +374,22 @@ func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc
 
 // removeEarlierCredentials removes the second step and the credentials from before the
 // address was proved, except the sign-in that proves it.
-func (s *Store) removeEarlierCredentials(ctx context.Context, p authsvc.Proof) error {
-	mine := bson.D{{Key: "$ne", Value: credentialID(authsvc.CredentialPending, p.Pending)}}
+func (s *Store) removeEarlierCredentials(ctx context.Context, p adapter.Proof) error {
+	mine := bson.D{{Key: "$ne", Value: credentialID(adapter.CredentialPending, p.Pending)}}
 	_, err := s.deleteAll(ctx, s.credentials(), by("user", p.UserID, bson.E{Key: "_id", Value: mine}))
 	if err == nil {
-		err = ignore(authsvc.ErrNotFound, s.change(ctx, s.people(), by("_id", p.UserID), bson.D{{Key: "$unset", Value: by("second_step", "")}}))
+		err = ignore(adapter.ErrNotFound, s.change(ctx, s.people(), by("_id", p.UserID), bson.D{{Key: "$unset", Value: by("second_step", "")}}))
 	}
 	return err
 }
 
 // keepPending gives the sign-in that proves the address the epoch of the proof. It
 // removes credentials stored meanwhile, which have no effect.
-func (s *Store) keepPending(ctx context.Context, p authsvc.Proof) error {
+func (s *Store) keepPending(ctx context.Context, p adapter.Proof) error {
 	if p.Pending != "" {
-		key := by("_id", credentialID(authsvc.CredentialPending, p.Pending), bson.E{Key: "user", Value: p.UserID})
+		key := by("_id", credentialID(adapter.CredentialPending, p.Pending), bson.E{Key: "user", Value: p.UserID})
 		err := s.change(ctx, s.credentials(), key, bson.D{{Key: "$set", Value: by("epoch", p.Revoke.Seq)}})
-		if ignore(authsvc.ErrNotFound, err) != nil {
+		if ignore(adapter.ErrNotFound, err) != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // together runs functions concurrently and waits for them.
@@ -42,7 +42,7 @@ func TestIntervention(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShared(t, Options{})
-			if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+			if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, adapter.ErrNotFound) {
 				t.Fatal(err)
 			}
 			n, done := 1, true
@@ -75,7 +75,7 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 	if s.userExists(t, id) {
 		t.Error("not deleted")
 	}
-	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrNotFound) && !errors.Is(linkErr, authsvc.ErrStale) {
+	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, adapter.ErrNotFound) && !errors.Is(linkErr, adapter.ErrStale) {
 		t.Error(linkErr, deleteErr)
 	}
 	if exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
@@ -87,7 +87,7 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 // before.
 func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, unlinkErr error) {
 	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
-	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked == (unlinkErr != nil) && signedIn) {
+	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, adapter.ErrConflict)) || signUpErr == nil && !(known && linked == (unlinkErr != nil) && signedIn) {
 		t.Errorf("sign-up: %v, but user %v, account %v, session %v", signUpErr, known, linked, signedIn)
 	}
 }
@@ -103,7 +103,7 @@ func trySignOut(t *testing.T, s shared, id string) error {
 
 func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error) {
 	for _, err := range []error{stepErr, betweenErr} {
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			t.Error(err)
 		}
 	}
@@ -116,7 +116,7 @@ func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error
 // sign-up is undone.
 func judgeSignUpProved(t *testing.T, s shared, id string, signUpErr, proofErr error) {
 	if proofErr != nil {
-		if signUpErr != nil || !errors.Is(proofErr, authsvc.ErrNotFound) {
+		if signUpErr != nil || !errors.Is(proofErr, adapter.ErrNotFound) {
 			t.Error(signUpErr, proofErr)
 		}
 		return // the user did not exist yet
@@ -131,7 +131,7 @@ func tryProveAndBlock(t *testing.T, s shared, id string) error {
 	if err := tryProveEmail(t, s, id); err != nil {
 		return err
 	}
-	return s.SetPerson(t.Context(), s.userID(t, id), authsvc.PersonUpdate{Blocked: new(time.Now()), BlockedWhy: new("spam")}, nil)
+	return s.SetPerson(t.Context(), s.userID(t, id), adapter.PersonUpdate{Blocked: new(time.Now()), BlockedWhy: new("spam")}, nil)
 }
 
 // judgeSignUpBlocked checks that a block outlasts the sign-up during which it began, also
@@ -166,7 +166,7 @@ func tryLinkSecond(t *testing.T, s shared, id string) error {
 
 // judgeLinkUnlinked checks that the link came first, or is stale and left nothing.
 func judgeLinkUnlinked(t *testing.T, s shared, id string, linkErr, unlinkErr error) {
-	if unlinkErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrStale) && !errors.Is(linkErr, authsvc.ErrNotFound) {
+	if unlinkErr != nil || linkErr != nil && !errors.Is(linkErr, adapter.ErrStale) && !errors.Is(linkErr, adapter.ErrNotFound) {
 		t.Error(linkErr, unlinkErr)
 	}
 	if there := exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", "second "+id))); there != (linkErr == nil) {
@@ -246,17 +246,17 @@ func TestDeleteRacingSessions(t *testing.T) {
 	var fs []func()
 	for i := range 16 {
 		fs = append(fs, func() {
-			if err := s.UpdateSession(t.Context(), rec); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.UpdateSession(t.Context(), rec); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 				t.Error(err)
 			}
 		}, func() {
 			more := testSession(fmt.Sprint("more ", i))
 			more.UserID = user
-			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrStale) {
+			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, adapter.ErrNotFound) && !errors.Is(err, adapter.ErrStale) {
 				t.Error(err)
 			}
 		}, func() {
-			if err := s.DeleteUser(t.Context(), user, endSessionsOf(user)); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.DeleteUser(t.Context(), user, endSessionsOf(user)); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 				t.Error(err)
 			}
 		})

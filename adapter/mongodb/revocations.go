@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // The revocation log. A record is one document:
@@ -51,7 +51,7 @@ func (s *Store) takeNumbers(ctx context.Context, n int64) (last int64, err error
 
 // takeNumbersFor takes numbers that are not below r's time in microseconds, so that no
 // number repeats even after the counter was lost or reset.
-func (s *Store) takeNumbersFor(ctx context.Context, r *authsvc.Revocation, n int64) (last int64, err error) {
+func (s *Store) takeNumbersFor(ctx context.Context, r *adapter.Revocation, n int64) (last int64, err error) {
 	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
 		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
 			return 0, err
@@ -63,7 +63,7 @@ func (s *Store) takeNumbersFor(ctx context.Context, r *authsvc.Revocation, n int
 // lastNumber returns the number taken last.
 func (s *Store) lastNumber(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", sequenceKey))
-	return d.number("seq"), ignore(authsvc.ErrNotFound, err)
+	return d.number("seq"), ignore(adapter.ErrNotFound, err)
 }
 
 // epochs holds the revocation numbers of a user.
@@ -107,12 +107,12 @@ func (s *Store) epochsOf(ctx context.Context, userIDs ...string) (map[string]epo
 func (s *Store) unchanged(ctx context.Context, userID string, epoch int64) error {
 	e, err := s.epochs(ctx, userID)
 	if err == nil && e.user != epoch {
-		err = authsvc.ErrStale
+		err = adapter.ErrStale
 	}
 	return err
 }
 
-// GetEpoch implements [authsvc.Adapter].
+// GetEpoch implements [adapter.Adapter].
 func (s *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
 	err = s.do(ctx, "get epoch", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, userID)
@@ -138,7 +138,7 @@ func unlinkRevocation(epoch int64) revocationKind { return revocationKind{false,
 // raiseEpoch writes r with a new number, which becomes the user's epoch. Numbers may be
 // written out of order: if a higher one already exists, which a sign-in may have read,
 // raiseEpoch takes an even higher one.
-func (s *Store) raiseEpoch(ctx context.Context, r *authsvc.Revocation, of revocationKind) error {
+func (s *Store) raiseEpoch(ctx context.Context, r *adapter.Revocation, of revocationKind) error {
 	n, err := s.takeNumbersFor(ctx, r, 1)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *Store) raiseEpoch(ctx context.Context, r *authsvc.Revocation, of revoca
 }
 
 // raiseEpochTo is raiseEpoch, starting with a number already taken.
-func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
+func (s *Store) raiseEpochTo(ctx context.Context, r *adapter.Revocation, of revocationKind, n int64) error {
 	for try := 1; ; try++ {
 		before, err := s.writeRevocation(ctx, r, of, n)
 		if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revo
 }
 
 // writeRevocation merges r into its record and returns the record's previous number.
-func (s *Store) writeRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) (before int64, err error) {
+func (s *Store) writeRevocation(ctx context.Context, r *adapter.Revocation, of revocationKind, n int64) (before int64, err error) {
 	d, err := s.replaced(ctx, s.revocations(), r.Key, revocationUpdate(r, n, of))
 	if err == nil {
 		r.Seq = n
@@ -178,17 +178,17 @@ func (s *Store) writeRevocation(ctx context.Context, r *authsvc.Revocation, of r
 }
 
 // isHighest reports whether no other record of the user has a higher number.
-func (s *Store) isHighest(ctx context.Context, r *authsvc.Revocation) (bool, error) {
+func (s *Store) isHighest(ctx context.Context, r *adapter.Revocation) (bool, error) {
 	if r.UserID == "" {
 		return true, nil
 	}
 	_, err := s.first(ctx, s.revocations(), bson.D{{Key: "user", Value: r.UserID}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: r.Seq}}},
 		{Key: "_id", Value: bson.D{{Key: "$ne", Value: r.Key}}}})
-	return errors.Is(err, authsvc.ErrNotFound), ignore(authsvc.ErrNotFound, err)
+	return errors.Is(err, adapter.ErrNotFound), ignore(adapter.ErrNotFound, err)
 }
 
 // revocationUpdate returns the update that merges r into its record.
-func revocationUpdate(r *authsvc.Revocation, n int64, of revocationKind) bson.D {
+func revocationUpdate(r *adapter.Revocation, n int64, of revocationKind) bson.D {
 	latest := bson.D{{Key: "seq", Value: n}, {Key: "not_before", Value: date(r.NotBefore)}, {Key: "expires", Value: date(r.Expires)}}
 	if of.accounts {
 		latest = append(latest, bson.E{Key: "accounts", Value: n})
@@ -203,7 +203,7 @@ func revocationUpdate(r *authsvc.Revocation, n int64, of revocationKind) bson.D 
 // publish gives a record written by raiseEpoch its position in the log. Until then
 // every reader receives the record, even if the writer dies. If another writer changed
 // the record in between, that writer's publish serves both.
-func (s *Store) publish(ctx context.Context, r *authsvc.Revocation) {
+func (s *Store) publish(ctx context.Context, r *adapter.Revocation) {
 	undo(ctx, func(ctx context.Context) {
 		if n, err := s.takeNumbers(ctx, 1); err == nil {
 			s.publishAt(ctx, r, n) //nolint:errcheck // it stays pending
@@ -213,13 +213,13 @@ func (s *Store) publish(ctx context.Context, r *authsvc.Revocation) {
 
 // publishAt publishes r at position n-1, where n is a number taken after r was written.
 // Without concurrent writers, n-1 is the number of r itself.
-func (s *Store) publishAt(ctx context.Context, r *authsvc.Revocation, n int64) error {
+func (s *Store) publishAt(ctx context.Context, r *adapter.Revocation, n int64) error {
 	return s.change(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: r.Seq}),
 		bson.D{{Key: "$max", Value: by("cursor", n-1)}, {Key: "$unset", Value: by("pending", "")}})
 }
 
 // revoke writes and publishes one record.
-func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
+func (s *Store) revoke(ctx context.Context, r *adapter.Revocation) error {
 	err := s.raiseEpoch(ctx, r, sessionRevocation)
 	if err == nil {
 		s.publish(ctx, r)
@@ -232,7 +232,7 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // which is below the user's epoch if another revocation happened meanwhile. If it is
 // interrupted, the record stays pending. The next attempt repeats everything or, if
 // nothing is left to remove, finishes it.
-func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
+func (s *Store) revokeAndRemove(ctx context.Context, r *adapter.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
 	n, err = s.takeNumbersFor(ctx, r, 2)
 	if err == nil {
 		err = s.beginRevocation(ctx, r, of, n-1)
@@ -252,7 +252,7 @@ func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of r
 // beginRevocation does the first write of revokeAndRemove. A conditional revocation is
 // written only if the record of its key is not later than the required epoch; otherwise
 // beginRevocation returns ErrStale.
-func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
+func (s *Store) beginRevocation(ctx context.Context, r *adapter.Revocation, of revocationKind, n int64) error {
 	if !of.conditional {
 		_, err := s.writeRevocation(ctx, r, of, n)
 		return err
@@ -278,9 +278,9 @@ func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of r
 	}
 }
 
-// Revoke implements [authsvc.Adapter]. Each record takes effect when it is written.
+// Revoke implements [adapter.Adapter]. Each record takes effect when it is written.
 // After an error, the caller must repeat the call.
-func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+func (s *Store) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	return s.do(ctx, "revoke", func(ctx context.Context) error {
 		for _, r := range list {
 			if err := s.revoke(ctx, r); err != nil {
@@ -291,7 +291,7 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	})
 }
 
-// Revocations implements [authsvc.Adapter].
+// Revocations implements [adapter.Adapter].
 //
 // A record is published at n-1, where n is taken after the record was written. A reader
 // first reads the last number, then the pending records, then the published ones; its
@@ -301,7 +301,7 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 //
 // If the last number is below the reader's cursor, the database was restored to an
 // earlier state, and the reader starts again.
-func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []adapter.Revocation, next int64, err error) {
 	next = after
 	err = s.do(ctx, "revocations", func(ctx context.Context) error {
 		for {
@@ -336,9 +336,9 @@ func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 	return list, next, nil
 }
 
-func readRevocations(found []document) (list []authsvc.Revocation) {
+func readRevocations(found []document) (list []adapter.Revocation) {
 	for _, d := range found {
-		list = append(list, authsvc.Revocation{Key: d.text("_id"), UserID: d.text("user"), Seq: d.number("seq"),
+		list = append(list, adapter.Revocation{Key: d.text("_id"), UserID: d.text("user"), Seq: d.number("seq"),
 			NotBefore: d.instant("not_before"), Expires: d.instant("expires")})
 	}
 	return list
@@ -346,7 +346,7 @@ func readRevocations(found []document) (list []authsvc.Revocation) {
 
 // finishDeletion writes the second number of a deletion that was interrupted after its
 // user or account was removed. It returns ErrNotFound if there is no such deletion.
-func (s *Store) finishDeletion(ctx context.Context, r *authsvc.Revocation) error {
+func (s *Store) finishDeletion(ctx context.Context, r *adapter.Revocation) error {
 	_, err := s.first(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}}))
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestNumberWrittenLate checks that a revocation whose number is written after a higher
@@ -67,7 +67,7 @@ func TestLogMissesNothing(t *testing.T) {
 	s := newShared(t, Options{})
 	l := &listener{shared: s, heard: map[string]int64{}}
 	other := 0
-	revoke := func(key string) *authsvc.Revocation {
+	revoke := func(key string) *adapter.Revocation {
 		r := endSessionsOf("ann")
 		r.Key = key
 		if err := s.Revoke(t.Context(), r); err != nil {
@@ -95,7 +95,7 @@ func TestLogMissesNothing(t *testing.T) {
 	}
 	for n, reached := 1, true; reached; n++ { // written during a read
 		reached = false
-		var r, o *authsvc.Revocation
+		var r, o *adapter.Revocation
 		s.proxy.before(n, func() {
 			reached = true
 			r, o = revoke("same"), revoke("after it")
@@ -158,7 +158,7 @@ func TestDeadWriter(t *testing.T) {
 	if s.signedIn(t, "ann") {
 		t.Error("the session is still valid")
 	}
-	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token still exists
+	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, adapter.ErrConflict) { // the token still exists
 		t.Errorf("got %v", err)
 	}
 	epoch, err := s.GetEpoch(t.Context(), r.UserID)

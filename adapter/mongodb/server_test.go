@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 )
@@ -32,9 +32,9 @@ func (a *acknowledged) add(list map[string]bool, id string) {
 func (a *acknowledged) work(ctx context.Context, s *Store, worker int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		id := fmt.Sprintf("%d-%d", worker, i)
-		acc := authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
-		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
-		if _, err := s.SignUp(ctx, authsvc.User{}, &acc, &rec, ""); err != nil {
+		acc := adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
+		rec := adapter.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
+		if _, err := s.SignUp(ctx, adapter.User{}, &acc, &rec, ""); err != nil {
 			continue
 		}
 		a.add(a.in, id)
@@ -85,7 +85,7 @@ func TestServerKilled(t *testing.T) {
 		}
 	}
 	for id := range a.out {
-		if _, _, err := s.GetSession(t.Context(), id, id); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, _, err := s.GetSession(t.Context(), id, id); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s: signed out, but got %v", id, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestServerKilled(t *testing.T) {
 func TestServerFrozen(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})
-	ann, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
+	ann, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestServerFrozen(t *testing.T) {
 		func() error { _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); return err },
 		func() error { _, _, err := s.GetSession(t.Context(), "token", "digest"); return err },
 		func() error { _, err := s.ListAccounts(t.Context(), ann.ID); return err },
-		func() error { _, err := s.SignUp(t.Context(), authsvc.User{}, nil, nil, ""); return err },
+		func() error { _, err := s.SignUp(t.Context(), adapter.User{}, nil, nil, ""); return err },
 		func() error { return s.UseOnce(t.Context(), "key", time.Now()) },
 	}
 	var wg sync.WaitGroup
@@ -114,7 +114,7 @@ func TestServerFrozen(t *testing.T) {
 		wg.Go(func() {
 			begun := time.Now()
 			err := calls[i%len(calls)]()
-			if took := time.Since(begun); err == nil || errors.Is(err, authsvc.ErrNotFound) || took > quiet.Limit(8*time.Second) {
+			if took := time.Since(begun); err == nil || errors.Is(err, adapter.ErrNotFound) || took > quiet.Limit(8*time.Second) {
 				t.Errorf("after %v: %v", took, err)
 			}
 		})

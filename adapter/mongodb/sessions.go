@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var errNoDigest = errors.New("session record without digest")
@@ -18,8 +18,8 @@ var errNoDigest = errors.New("session record without digest")
 func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessionToken"), token) }
 
 // readSession joins a session with authsvc's own document of it, which may be missing.
-func (s *Store) readSession(d, own document) authsvc.SessionRecord {
-	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
+func (s *Store) readSession(d, own document) adapter.SessionRecord {
+	return adapter.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
 		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
 		Began: own.instant("auth_time"), AuthTime: own.instant("proved_at"), Provider: own.text("provider"), Claims: own.bytes("claims"),
 		SessionOrigin: own.origin(), Seen: own.instant("seen")}
@@ -29,13 +29,13 @@ func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 // lists, and later.
 var originFields = []string{"proved_at", "amr", "second_at", "seen", "agent", "network", "client", "actor"}
 
-func (d document) origin() authsvc.SessionOrigin {
-	return authsvc.SessionOrigin{AMR: d.text("amr"), SecondAt: d.instant("second_at"), Agent: d.text("agent"),
+func (d document) origin() adapter.SessionOrigin {
+	return adapter.SessionOrigin{AMR: d.text("amr"), SecondAt: d.instant("second_at"), Agent: d.text("agent"),
 		Network: d.text("network"), Client: d.text("client"), Actor: d.text("actor")}
 }
 
 // addOrigin adds the fields that never change after a sign-in, and the first Seen.
-func addOrigin(d bson.D, rec authsvc.SessionRecord) bson.D {
+func addOrigin(d bson.D, rec adapter.SessionRecord) bson.D {
 	var w writer
 	w.text("amr", rec.AMR)
 	w.instant("second_at", rec.SecondAt)
@@ -53,7 +53,7 @@ func addOrigin(d bson.D, rec authsvc.SessionRecord) bson.D {
 // ownFields returns authsvc's own fields of a session, except its epoch and claims,
 // which never change. The field session holds the session's _id: it distinguishes
 // sessions that had the same token one after the other.
-func ownFields(rec authsvc.SessionRecord, session any) *writer {
+func ownFields(rec adapter.SessionRecord, session any) *writer {
 	var w writer
 	w.value("session", session)
 	w.value("expires", date(rec.Expires))
@@ -65,7 +65,7 @@ func ownFields(rec authsvc.SessionRecord, session any) *writer {
 
 // insertSession writes the session last: authsvc's own document has no effect without
 // it.
-func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID, userID any) error {
+func (s *Store) insertSession(ctx context.Context, rec adapter.SessionRecord, id bson.ObjectID, userID any) error {
 	if rec.Digest == "" {
 		return errNoDigest
 	}
@@ -83,7 +83,7 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 	})
 }
 
-func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
+func (s *Store) insertOwnSession(ctx context.Context, rec adapter.SessionRecord, id bson.ObjectID) error {
 	d := addOrigin(append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...), rec)
 	err := s.insertNew(ctx, s.ownSessions(), d)
 	if !isDuplicate(err) {
@@ -93,9 +93,9 @@ func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord,
 	if err != nil {
 		return err
 	}
-	if _, err := s.first(ctx, s.sessions(), by("_id", old.Lookup("session"))); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.first(ctx, s.sessions(), by("_id", old.Lookup("session"))); !errors.Is(err, adapter.ErrNotFound) {
 		if err == nil {
-			err = authsvc.ErrConflict
+			err = adapter.ErrConflict
 		}
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord,
 }
 
 // dropSession undoes insertSession.
-func (s *Store) dropSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) {
+func (s *Store) dropSession(ctx context.Context, rec adapter.SessionRecord, id bson.ObjectID) {
 	if rec.SessionToken == "" {
 		s.deleteAll(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "user", Value: rec.UserID})) //nolint:errcheck // it is only listed
 		return
@@ -126,10 +126,10 @@ func sessionValid(own document, sessions int64) bool {
 	return !own.has("epoch") || own.number("epoch") >= sessions
 }
 
-// CreateSession implements [authsvc.Adapter]. It stores the session before it compares
+// CreateSession implements [adapter.Adapter]. It stores the session before it compares
 // the epoch. That is safe, since no client knows the token yet. A session that is
 // written while its user is being deleted has no effect.
-func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+func (s *Store) CreateSession(ctx context.Context, rec adapter.SessionRecord) (adapter.SessionRecord, error) {
 	id := bson.NewObjectID()
 	err := s.do(ctx, "create session", func(ctx context.Context) error {
 		user, err := s.user(ctx, rec.UserID)
@@ -137,7 +137,7 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 			return err
 		}
 		err = s.insertSession(ctx, rec, id, user.key())
-		taken := errors.Is(err, authsvc.ErrConflict)
+		taken := errors.Is(err, adapter.ErrConflict)
 		if err == nil {
 			err = s.unchanged(ctx, rec.UserID, rec.Epoch)
 		}
@@ -147,12 +147,12 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 		return err
 	})
 	if err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return storedSession(rec, id), nil
 }
 
-func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionRecord {
+func storedSession(rec adapter.SessionRecord, id bson.ObjectID) adapter.SessionRecord {
 	rec.ID, rec.Expires, rec.Began = id.Hex(), stored(rec.Expires), stored(rec.Began)
 	rec.AuthTime, rec.SecondAt, rec.Seen = stored(rec.AuthTime), stored(rec.SecondAt), stored(rec.Seen)
 	if rec.SessionToken == "" {
@@ -161,8 +161,8 @@ func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionR
 	return rec
 }
 
-// GetSession implements [authsvc.Adapter].
-func (s *Store) GetSession(ctx context.Context, token, digest string) (rec authsvc.SessionRecord, u authsvc.User, err error) {
+// GetSession implements [adapter.Adapter].
+func (s *Store) GetSession(ctx context.Context, token, digest string) (rec adapter.SessionRecord, u adapter.User, err error) {
 	err = s.do(ctx, "get session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
 		if err != nil {
@@ -179,7 +179,7 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 			return err
 		}
 		rec, u = s.readSession(d, own), s.readUser(user)
-		rec.Digest, rec.SessionOrigin, rec.Seen = digest, authsvc.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
+		rec.Digest, rec.SessionOrigin, rec.Seen = digest, adapter.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
 		return nil
 	})
 	return rec, u, err
@@ -189,23 +189,23 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 // returns ErrNotFound if the session has ended.
 func (s *Store) ownSession(ctx context.Context, session document, digest, userID string) (document, error) {
 	own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
-	if err = ignore(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
+	if err = ignore(adapter.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
 		return document{}, err
 	}
 	if !own.has("epoch") {
 		return own, nil
 	}
 	ended, err := s.first(ctx, s.revocations(), by("_id", sessionsKey+userID))
-	if err = ignore(authsvc.ErrNotFound, err); err == nil && !sessionValid(own, ended.number("seq")) {
-		err = authsvc.ErrNotFound
+	if err = ignore(adapter.ErrNotFound, err); err == nil && !sessionValid(own, ended.number("seq")) {
+		err = adapter.ErrNotFound
 	}
 	return own, err
 }
 
-// UpdateSession implements [authsvc.Adapter]. It changes the session in place and never
+// UpdateSession implements [adapter.Adapter]. It changes the session in place and never
 // creates one. It may create authsvc's own document for another program's session; that
 // document has no effect if the session is deleted in between.
-func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
+func (s *Store) UpdateSession(ctx context.Context, rec adapter.SessionRecord) error {
 	return s.do(ctx, "update session", func(ctx context.Context) error {
 		if rec.Digest == "" {
 			return errNoDigest
@@ -223,10 +223,10 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 	})
 }
 
-// DeleteSession implements [authsvc.Adapter]. It deletes the session, then authsvc's
+// DeleteSession implements [adapter.Adapter]. It deletes the session, then authsvc's
 // own document about it. If the second step fails, the document is swept when it
 // expires.
-func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
+func (s *Store) DeleteSession(ctx context.Context, token string) (rec adapter.SessionRecord, err error) {
 	err = s.do(ctx, "delete session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
 		if err != nil {
@@ -238,14 +238,14 @@ func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.Se
 	return rec, err
 }
 
-func (s *Store) removeSession(ctx context.Context, d document) (rec authsvc.SessionRecord, err error) {
+func (s *Store) removeSession(ctx context.Context, d document) (rec adapter.SessionRecord, err error) {
 	own, err := s.first(ctx, s.ownSessions(), by("session", d.key()))
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return rec, err
 	}
 	mine, err := s.delete(ctx, s.sessions(), by("_id", d.key()))
 	if err == nil && !mine {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	if err != nil {
 		return rec, err
@@ -254,8 +254,8 @@ func (s *Store) removeSession(ctx context.Context, d document) (rec authsvc.Sess
 	return s.readSession(d, own), nil
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+// ListSessions implements [adapter.Adapter].
+func (s *Store) ListSessions(ctx context.Context, userID string) (list []adapter.SessionRecord, err error) {
 	err = s.do(ctx, "list sessions", func(ctx context.Context) error {
 		found, err := s.sessionsOf(ctx, userID, options.Find())
 		if err != nil {
@@ -266,7 +266,7 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return ignore(authsvc.ErrNotFound, err)
+			return ignore(adapter.ErrNotFound, err)
 		}
 		owns, err := s.ownSessionsOf(ctx, found)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/stores"
 )
 
@@ -92,7 +92,7 @@ func TestMissesNoCollections(t *testing.T) {
 				t.Fatal(err)
 			}
 			u, err := s.GetUserByAccount(t.Context(), "acme", "7")
-			if missing := c.users == "visitors"; errors.Is(err, authsvc.ErrNotFound) != missing || !missing && u.Email != "ada@example.com" {
+			if missing := c.users == "visitors"; errors.Is(err, adapter.ErrNotFound) != missing || !missing && u.Email != "ada@example.com" {
 				t.Errorf("the application's user: %+v, %v", u, err)
 			}
 			list, err := s.Shared(t.Context())

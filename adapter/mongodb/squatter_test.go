@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // A squatter has registered another person's address. While the owner proves the
@@ -36,9 +36,9 @@ func newSquatter(t *testing.T, s shared, id string) *squatter {
 // for both.
 func (q *squatter) readEpochs(t *testing.T) {
 	u, err := q.GetUserByAccount(t.Context(), "p", q.id)
-	q.byAccount, q.signIn = exists[authsvc.User](t)(u, err), u.Epoch
+	q.byAccount, q.signIn = exists[adapter.User](t)(u, err), u.Epoch
 	u, err = q.GetUser(t.Context(), q.user)
-	if q.bySession, q.link = exists[authsvc.User](t)(u, err), u.Epoch; q.bySession {
+	if q.bySession, q.link = exists[adapter.User](t)(u, err), u.Epoch; q.bySession {
 		_, _, err = q.GetSession(t.Context(), "foreign "+q.id, "foreign digest "+q.id)
 		q.bySession = exists[int](t)(0, err)
 	}
@@ -48,7 +48,7 @@ func (q *squatter) readEpochs(t *testing.T) {
 // errors.
 func isStale(t *testing.T, err error) bool {
 	t.Helper()
-	if err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrStale) && !errors.Is(err, adapter.ErrNotFound) {
 		t.Error(err)
 	}
 	return err != nil
@@ -86,7 +86,7 @@ func (q *squatter) createSessions(t *testing.T) {
 // signInAgain signs in with the linked identity.
 func (q *squatter) signInAgain(t *testing.T) {
 	u, err := q.GetUserByAccount(t.Context(), "p", "late "+q.id)
-	if !exists[authsvc.User](t)(u, err) {
+	if !exists[adapter.User](t)(u, err) {
 		return
 	}
 	rec := testSession("later " + q.id)
@@ -100,7 +100,7 @@ func (q *squatter) signInAgain(t *testing.T) {
 // checkGone checks that the store has no account or session of the squatter, not even
 // for NextAuth.js, which ignores epochs. It also checks that the squatter's JWT
 // sessions have ended.
-func (q *squatter) checkGone(t *testing.T, r *authsvc.Revocation) {
+func (q *squatter) checkGone(t *testing.T, r *adapter.Revocation) {
 	t.Helper()
 	for _, id := range []string{q.id, "late " + q.id} {
 		if exists[document](t)(q.first(t.Context(), q.accounts(), q.identity("p", id))) {
@@ -120,10 +120,10 @@ func (q *squatter) checkGone(t *testing.T, r *authsvc.Revocation) {
 }
 
 // revokingSteps returns the steps that end all access of a squatter.
-func revokingSteps(t *testing.T) map[string]func(q *squatter, r *authsvc.Revocation) error {
-	return map[string]func(*squatter, *authsvc.Revocation) error{
-		"ProveEmail": func(q *squatter, r *authsvc.Revocation) error { return proveAs(t, q.shared, q.id, r) },
-		"DeleteUser": func(q *squatter, r *authsvc.Revocation) error { return q.DeleteUser(t.Context(), q.user, r) },
+func revokingSteps(t *testing.T) map[string]func(q *squatter, r *adapter.Revocation) error {
+	return map[string]func(*squatter, *adapter.Revocation) error{
+		"ProveEmail": func(q *squatter, r *adapter.Revocation) error { return proveAs(t, q.shared, q.id, r) },
+		"DeleteUser": func(q *squatter, r *adapter.Revocation) error { return q.DeleteUser(t.Context(), q.user, r) },
 	}
 }
 
@@ -222,7 +222,7 @@ func TestSquatterOvertaken(t *testing.T) {
 			for n, proved := 1, true; proved; n++ {
 				q := newSquatter(t, s, fmt.Sprint("n", n))
 				if numbered {
-					if err := s.Revoke(t.Context(), &authsvc.Revocation{Key: "by:p:" + q.user, UserID: q.user, Expires: time.Now().Add(time.Hour)}); err != nil {
+					if err := s.Revoke(t.Context(), &adapter.Revocation{Key: "by:p:" + q.user, UserID: q.user, Expires: time.Now().Add(time.Hour)}); err != nil {
 						t.Fatal(err)
 					}
 				}

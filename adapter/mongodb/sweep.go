@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // orphanBatch is the number of accounts that one sweep checks for a missing user.
@@ -22,7 +22,7 @@ type orphanScan struct {
 	after bson.RawValue
 }
 
-// Sweep implements [authsvc.Adapter]. Records deleted before an error stay deleted and
+// Sweep implements [adapter.Adapter]. Records deleted before an error stay deleted and
 // are counted.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (swept int, err error) {
 	err = s.do(ctx, "sweep", func(ctx context.Context) error {
@@ -134,7 +134,7 @@ func (s *Store) sweepAccounts(ctx context.Context, now time.Time, limit int) (n 
 		err := s.deleteOrphan(ctx, account, now)
 		if err == nil {
 			n++
-		} else if !errors.Is(err, authsvc.ErrConflict) {
+		} else if !errors.Is(err, adapter.ErrConflict) {
 			return n, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxPayload is the size limit of a queued mail, in bytes.
@@ -21,9 +21,9 @@ var (
 	errSlots   = errors.New("found no place in the mail queue after many tries")
 )
 
-// PutToken implements [authsvc.Adapter]. A token whose mail was not stored is harmless,
+// PutToken implements [adapter.Adapter]. A token whose mail was not stored is harmless,
 // since no one has received it.
-func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+func (s *Store) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	return s.do(ctx, "put token", func(ctx context.Context) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
@@ -33,7 +33,7 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 			return err
 		}
 		if queued >= int64(maxQueued) {
-			return authsvc.ErrQueueFull
+			return adapter.ErrQueueFull
 		}
 		id := bson.NewObjectID()
 		err = s.insert(ctx, s.links(), bson.D{
@@ -64,7 +64,7 @@ func (s *Store) queued(ctx context.Context) (n int64, err error) {
 
 // insertMail gives a mail one of maxQueued numbered places. Places are unique, so
 // callers that counted at the same time cannot overfill the queue.
-func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+func (s *Store) insertMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	payload := m.Payload
 	if payload == nil {
 		payload = []byte{}
@@ -87,9 +87,9 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 			})
 			return err
 		}
-		if _, err := s.first(ctx, s.mails(), by("_id", m.ID)); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := s.first(ctx, s.mails(), by("_id", m.ID)); !errors.Is(err, adapter.ErrNotFound) {
 			if err == nil {
-				err = authsvc.ErrConflict
+				err = adapter.ErrConflict
 			}
 			return err
 		}
@@ -117,34 +117,34 @@ func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 		}
 	}
 	if len(free) == 0 {
-		return 0, authsvc.ErrQueueFull
+		return 0, adapter.ErrQueueFull
 	}
 	return free[rand.IntN(len(free))], nil
 }
 
-// GetToken implements [authsvc.Adapter].
-func (s *Store) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+// GetToken implements [adapter.Adapter].
+func (s *Store) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
 	return s.readLink(ctx, "get token", s.first, identifier, token)
 }
 
-// TakeToken implements [authsvc.Adapter].
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+// TakeToken implements [adapter.Adapter].
+func (s *Store) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
 	return s.readLink(ctx, "take token", s.take, identifier, token)
 }
 
-func (s *Store) readLink(ctx context.Context, what string, read func(context.Context, *mongo.Collection, bson.D) (document, error), identifier, token string) (t authsvc.VerificationToken, err error) {
+func (s *Store) readLink(ctx context.Context, what string, read func(context.Context, *mongo.Collection, bson.D) (document, error), identifier, token string) (t adapter.VerificationToken, err error) {
 	err = s.do(ctx, what, func(ctx context.Context) error {
 		d, err := read(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
 			bson.E{Key: s.names.of("VerificationToken.token"), Value: token}))
 		if err == nil {
-			t = authsvc.VerificationToken{Identifier: identifier, Token: token, Expires: d.instant(s.names.of("VerificationToken.expires"))}
+			t = adapter.VerificationToken{Identifier: identifier, Token: token, Expires: d.instant(s.names.of("VerificationToken.expires"))}
 		}
 		return err
 	})
 	return t, err
 }
 
-// VoidTokens implements [authsvc.Adapter]. It removes each token after its mail, so
+// VoidTokens implements [adapter.Adapter]. It removes each token after its mail, so
 // that the next call can finish an interrupted one.
 func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return s.do(ctx, "void tokens", func(ctx context.Context) error {
@@ -156,9 +156,9 @@ func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	})
 }
 
-// ClaimMail implements [authsvc.Adapter]. If the answer is lost, the mail is due again
+// ClaimMail implements [adapter.Adapter]. If the answer is lost, the mail is due again
 // at the time again.
-func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
+func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m adapter.Mail, err error) {
 	err = s.do(ctx, "claim mail", func(ctx context.Context) error {
 		return retry(ctx, notExecuted, func() error {
 			raw, err := s.mails().FindOneAndUpdate(ctx, by("due", bson.D{{Key: "$lte", Value: date(now)}}),
@@ -173,20 +173,20 @@ func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.
 	return m, err
 }
 
-func readMail(d document) authsvc.Mail {
+func readMail(d document) adapter.Mail {
 	_, payload, _ := d.Lookup("payload").BinaryOK()
-	return authsvc.Mail{ID: d.text("_id"), Payload: payload, Due: d.instant("due"), Expires: d.instant("expires"),
+	return adapter.Mail{ID: d.text("_id"), Payload: payload, Due: d.instant("due"), Expires: d.instant("expires"),
 		Attempts: int(d.number("attempts"))}
 }
 
-// DelayMail implements [authsvc.Adapter].
+// DelayMail implements [adapter.Adapter].
 func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return s.do(ctx, "delay mail", func(ctx context.Context) error {
 		return s.change(ctx, s.mails(), by("_id", id), bson.D{{Key: "$set", Value: by("due", date(due))}})
 	})
 }
 
-// DeleteMail implements [authsvc.Adapter].
+// DeleteMail implements [adapter.Adapter].
 func (s *Store) DeleteMail(ctx context.Context, id string) error {
 	return s.do(ctx, "delete mail", func(ctx context.Context) error {
 		_, err := s.deleteAll(ctx, s.mails(), by("_id", id))

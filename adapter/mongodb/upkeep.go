@@ -8,22 +8,22 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxContention limits how often Permit retries because others changed the same key.
 const maxContention = 16
 
-// UseOnce implements [authsvc.Adapter]. If the answer is lost, the key counts as used.
+// UseOnce implements [adapter.Adapter]. If the answer is lost, the key counts as used.
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return s.do(ctx, "use once", func(ctx context.Context) error {
 		return s.insertNew(ctx, s.once(), bson.D{{Key: "_id", Value: key}, {Key: "expires", Value: date(expires)}})
 	})
 }
 
-// Permit implements [authsvc.Adapter]. It counts one quota after the other, because no
+// Permit implements [adapter.Adapter]. It counts one quota after the other, because no
 // command of the server changes several documents at once.
-func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+func (s *Store) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	err = s.do(ctx, "permit", func(ctx context.Context) error {
 		for _, q := range list {
 			if wait, err = s.permit(ctx, now, q); err != nil || wait > 0 {
@@ -38,7 +38,7 @@ func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota
 
 // permit counts an event, or returns how long until it would. It stores the time as a
 // number of milliseconds, because the server cannot add to a date.
-func (s *Store) permit(ctx context.Context, now time.Time, q authsvc.Quota) (wait time.Duration, err error) {
+func (s *Store) permit(ctx context.Context, now time.Time, q adapter.Quota) (wait time.Duration, err error) {
 	at, latest, interval := now.UnixMilli(), now.Add(q.Burst).UnixMilli(), q.Interval.Milliseconds()
 	for range maxContention {
 		counted, err := s.count(ctx, q.Key, at, latest, interval)
@@ -51,9 +51,9 @@ func (s *Store) permit(ctx context.Context, now time.Time, q authsvc.Quota) (wai
 			if paid > most { // written by a clock that was ahead, or for another rate
 				err = s.change(ctx, s.permits(), by("_id", q.Key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
 			}
-			return time.Duration(min(paid, most)-latest) * time.Millisecond, ignore(authsvc.ErrNotFound, err)
+			return time.Duration(min(paid, most)-latest) * time.Millisecond, ignore(adapter.ErrNotFound, err)
 		}
-		if err = ignore(authsvc.ErrNotFound, err); err != nil { // otherwise it has just changed
+		if err = ignore(adapter.ErrNotFound, err); err != nil { // otherwise it has just changed
 			return 0, err
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Store) count(ctx context.Context, key string, now, latest, interval int
 	return n > 0, err
 }
 
-// Lease implements [authsvc.Adapter].
+// Lease implements [adapter.Adapter].
 func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return s.do(ctx, "lease", func(ctx context.Context) error { return s.lease(ctx, name, holder, now, until) })
 }
@@ -102,7 +102,7 @@ func (s *Store) lease(ctx context.Context, name, holder string, now, until time.
 	})
 }
 
-// Release implements [authsvc.Adapter].
+// Release implements [adapter.Adapter].
 func (s *Store) Release(ctx context.Context, name, holder string) error {
 	return s.do(ctx, "release", func(ctx context.Context) error { return s.release(ctx, name, holder) })
 }
@@ -112,7 +112,7 @@ func (s *Store) release(ctx context.Context, name, holder string) error {
 	return err
 }
 
-// GetMeta implements [authsvc.Adapter].
+// GetMeta implements [adapter.Adapter].
 func (s *Store) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = s.do(ctx, "get meta", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.meta(), by("_id", key))
@@ -122,7 +122,7 @@ func (s *Store) GetMeta(ctx context.Context, key string) (value string, err erro
 	return value, err
 }
 
-// PutMeta implements [authsvc.Adapter].
+// PutMeta implements [adapter.Adapter].
 func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) {
 	err := s.do(ctx, "put meta", func(ctx context.Context) error {
 		return s.put(ctx, s.meta(), key, bson.D{{Key: "$setOnInsert", Value: by("value", value)}})
@@ -133,7 +133,7 @@ func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) 
 	return s.GetMeta(ctx, key)
 }
 
-// SetMeta implements [authsvc.Adapter].
+// SetMeta implements [adapter.Adapter].
 func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.do(ctx, "set meta", func(ctx context.Context) error {
 		return s.put(ctx, s.meta(), key, bson.D{{Key: "$set", Value: by("value", value)}})

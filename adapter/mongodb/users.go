@@ -9,16 +9,16 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-func (s *Store) readUser(d document) authsvc.User {
+func (s *Store) readUser(d document) adapter.User {
 	n := s.names
-	return authsvc.User{ID: d.id("_id"), Name: d.text(n.of("User.name")), Email: d.text(n.of("User.email")),
+	return adapter.User{ID: d.id("_id"), Name: d.text(n.of("User.name")), Email: d.text(n.of("User.email")),
 		EmailVerified: d.instant(n.of("User.emailVerified")), Image: d.text(n.of("User.image")), Extra: s.readExtra(d)}
 }
 
-func (s *Store) insertUser(ctx context.Context, u authsvc.User, id bson.ObjectID, marks ...bson.E) error {
+func (s *Store) insertUser(ctx context.Context, u adapter.User, id bson.ObjectID, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
 	w.text(s.names.of("User.name"), u.Name)
@@ -33,7 +33,7 @@ func (s *Store) user(ctx context.Context, id string) (document, error) {
 	return s.first(ctx, s.users(), bson.D{refers("_id", id)})
 }
 
-func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) (authsvc.User, error)) (u authsvc.User, err error) {
+func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) (adapter.User, error)) (u adapter.User, err error) {
 	err = s.do(ctx, op, func(ctx context.Context) error {
 		found, err := f(ctx)
 		if err == nil {
@@ -46,10 +46,10 @@ func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) 
 
 // findUser returns the user that find returns, who must have the given id. It reads the
 // epochs before it calls find.
-func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (document, error)) (authsvc.User, error) {
+func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (document, error)) (adapter.User, error) {
 	e, err := s.epochs(ctx, id)
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	var people map[string]document
 	var lost error
@@ -58,42 +58,42 @@ func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (docu
 	d, err := find(e)
 	wg.Wait()
 	if err = cmp.Or(err, lost); err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	return s.withEpochs(d, e, people[id]), nil
 }
 
 // withEpochs returns a user with epochs and person. The epochs must have been read
 // before the person: blocking a user raises the epoch afterwards.
-func (s *Store) withEpochs(d document, e epochs, person document) authsvc.User {
+func (s *Store) withEpochs(d document, e epochs, person document) adapter.User {
 	u := s.readUser(d)
 	u.Epoch, u.SessionEpoch, u.Blocked, u.DeleteAfter = e.user, e.sessions, person.instant("blocked"), person.instant("delete_after")
 	return u
 }
 
-// CreateUser implements [authsvc.Adapter].
-func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+// CreateUser implements [adapter.Adapter].
+func (s *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
 	id := bson.NewObjectID()
 	if err := s.do(ctx, "create user", func(ctx context.Context) error { return s.insertUser(ctx, u, id) }); err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	u.ID, u.EmailVerified = id.Hex(), stored(u.EmailVerified)
 	return u, nil
 }
 
-// GetUser implements [authsvc.Adapter].
-func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user", func(ctx context.Context) (authsvc.User, error) {
+// GetUser implements [adapter.Adapter].
+func (s *Store) GetUser(ctx context.Context, id string) (adapter.User, error) {
+	return s.oneUser(ctx, "get user", func(ctx context.Context) (adapter.User, error) {
 		return s.findUser(ctx, id, func(epochs) (document, error) { return s.user(ctx, id) })
 	})
 }
 
-// GetUserByEmail implements [authsvc.Adapter]. It must find the user to know whose
+// GetUserByEmail implements [adapter.Adapter]. It must find the user to know whose
 // epoch to read, and then reads the user again.
-func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (authsvc.User, error) {
+func (s *Store) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
+	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (adapter.User, error) {
 		if email == "" {
-			return authsvc.User{}, authsvc.ErrNotFound
+			return adapter.User{}, adapter.ErrNotFound
 		}
 		// Naming the index's type makes the server use the index.
 		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
@@ -102,7 +102,7 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 			err = s.removeIncomplete(ctx, d)
 		}
 		if err != nil {
-			return authsvc.User{}, err
+			return adapter.User{}, err
 		}
 		return s.findUser(ctx, d.id("_id"), func(epochs) (document, error) {
 			return s.first(ctx, s.users(), append(has, bson.E{Key: "_id", Value: d.key()}))
@@ -110,13 +110,13 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 	})
 }
 
-// GetUserByAccount implements [authsvc.Adapter]. It reads the account twice, for the
+// GetUserByAccount implements [adapter.Adapter]. It reads the account twice, for the
 // reason given at GetUserByEmail.
-func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (authsvc.User, error) {
+func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
+	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (adapter.User, error) {
 		d, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))
 		if err != nil {
-			return authsvc.User{}, err
+			return adapter.User{}, err
 		}
 		id := d.id(s.names.of("Account.userId"))
 		return s.findUser(ctx, id, func(e epochs) (document, error) {
@@ -128,17 +128,17 @@ func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountI
 	})
 }
 
-// UpdateUser implements [authsvc.Adapter].
-func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+// UpdateUser implements [adapter.Adapter].
+func (s *Store) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (adapter.User, error) {
 	var w writer
 	set(w.text, s.names.of("User.name"), change.Name)
 	set(w.text, s.names.of("User.email"), change.Email)
 	set(w.instant, s.names.of("User.emailVerified"), change.EmailVerified)
 	set(w.text, s.names.of("User.image"), change.Image)
-	return s.oneUser(ctx, "update user", func(ctx context.Context) (authsvc.User, error) {
+	return s.oneUser(ctx, "update user", func(ctx context.Context) (adapter.User, error) {
 		return s.findUser(ctx, id, func(e epochs) (document, error) {
 			if was := change.Was; was != nil && e.user != was.Epoch {
-				return document{}, authsvc.ErrStale
+				return document{}, adapter.ErrStale
 			}
 			if update := w.update(); len(update) > 0 {
 				return s.changeUser(ctx, id, change.Was, update)
@@ -151,7 +151,7 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 // changeUser updates a user. If was is not nil, the stored user must match it. A
 // concurrent first proof raises the epoch before it stores the verification. Either it
 // then finds an address other than the proved one, or changeUser sees the verification.
-func (s *Store) changeUser(ctx context.Context, id string, was *authsvc.User, update bson.D) (document, error) {
+func (s *Store) changeUser(ctx context.Context, id string, was *adapter.User, update bson.D) (document, error) {
 	filter := bson.D{refers("_id", id)}
 	if was != nil {
 		verified := bson.E{Key: s.names.of("User.emailVerified"), Value: nil}
@@ -167,7 +167,7 @@ func (s *Store) changeUser(ctx context.Context, id string, was *authsvc.User, up
 	if _, err := s.user(ctx, id); err != nil {
 		return document{}, err
 	}
-	return document{}, authsvc.ErrStale
+	return document{}, adapter.ErrStale
 }
 
 func set[T any](write func(string, T), field string, value *T) {
@@ -176,18 +176,18 @@ func set[T any](write func(string, T), field string, value *T) {
 	}
 }
 
-// DeleteUser implements [authsvc.Adapter]. It ends the sessions, then deletes the user;
+// DeleteUser implements [adapter.Adapter]. It ends the sessions, then deletes the user;
 // from then on, records that refer to the user have no effect. The second number of the
 // revocation covers a sign-in between the two. If the user does not exist, DeleteUser
 // finishes the work of an interrupted call.
-func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+func (s *Store) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	return s.do(ctx, "delete user", func(ctx context.Context) error {
 		_, err := s.user(ctx, id)
-		if errors.Is(err, authsvc.ErrNotFound) {
+		if errors.Is(err, adapter.ErrNotFound) {
 			if err := s.removeAllOf(ctx, id); err != nil {
 				return err
 			}
-			if err := ignore(authsvc.ErrNotFound, s.finishDeletion(ctx, r)); err != nil {
+			if err := ignore(adapter.ErrNotFound, s.finishDeletion(ctx, r)); err != nil {
 				return err
 			}
 		}
@@ -202,7 +202,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 			return s.removeAllOf(ctx, id)
 		})
 		if err == nil && !mine {
-			err = authsvc.ErrNotFound
+			err = adapter.ErrNotFound
 		}
 		return err
 	})
@@ -223,9 +223,9 @@ func (s *Store) removeAllOf(ctx context.Context, id string) error {
 	return err
 }
 
-// ListUsers implements [authsvc.Adapter]. It orders users by _id; strings come before
+// ListUsers implements [adapter.Adapter]. It orders users by _id; strings come before
 // ObjectIds.
-func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]adapter.User, error) {
 	return s.pageOfUsers(ctx, pageOf{op: "list users", limit: limit, order: "_id", start: func(ctx context.Context) (bson.D, error) { return s.usersAfter(ctx, after) }})
 }
 
@@ -239,7 +239,7 @@ type pageOf struct {
 }
 
 // pageOfUsers lists users who meet all conditions.
-func (s *Store) pageOfUsers(ctx context.Context, p pageOf) (list []authsvc.User, err error) {
+func (s *Store) pageOfUsers(ctx context.Context, p pageOf) (list []adapter.User, err error) {
 	err = s.do(ctx, p.op, func(ctx context.Context) error {
 		if p.limit <= 0 {
 			return nil // the server takes 0 for no limit
@@ -288,5 +288,5 @@ func (s *Store) usersAfter(ctx context.Context, after string) (bson.D, error) {
 	if err == nil {
 		return following(after), nil
 	}
-	return following(oid), ignore(authsvc.ErrNotFound, err)
+	return following(oid), ignore(adapter.ErrNotFound, err)
 }

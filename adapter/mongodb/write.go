@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // insert stores a document with a new _id, its first field. Retrying is therefore safe:
@@ -44,7 +44,7 @@ func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update 
 	return retry(ctx, outcomeUnknown, func() error {
 		r, err := c.UpdateOne(ctx, filter, update)
 		if err == nil && r.MatchedCount == 0 {
-			err = authsvc.ErrNotFound
+			err = adapter.ErrNotFound
 		}
 		return err
 	})
@@ -126,7 +126,7 @@ func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (d
 	}
 	mine, err := s.delete(ctx, c, by("_id", d.key()))
 	if err == nil && !mine {
-		err = authsvc.ErrNotFound // another caller took it
+		err = adapter.ErrNotFound // another caller took it
 	}
 	return d, err
 }

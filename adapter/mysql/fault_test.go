@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"
@@ -47,7 +47,7 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
+			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) adapter.Adapter {
 				return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
 			}, c.err, c.repeated, c.repeated)
 		})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
@@ -74,7 +74,7 @@ func TestAdapterOnOtherTables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fresh := template(t, c.options, c.schema)
-			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+			adaptertest.Run(t, func(t *testing.T) adapter.Adapter {
 				s := opened(t, fresh(t), c.options, sqladapter.TestHooks{})
 				s.Limit = c.limits
 				return s
@@ -95,8 +95,8 @@ func TestCoarseTimes(t *testing.T) {
 			null := kind + " NULL" // otherwise a TIMESTAMP gets a default
 			s := opened(t, testDatabase.With(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
 			issued := time.Date(2030, 7, 1, 12, 30, 59, 999e6, time.UTC)
-			rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}
-			u, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec, "")
+			rec := adapter.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}
+			u, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,8 +107,8 @@ func TestCoarseTimes(t *testing.T) {
 			if !rec.Expires.Equal(got.Expires) || !u.EmailVerified.Equal(user.EmailVerified) {
 				t.Errorf("returned %v and %v, stored %v and %v", rec.Expires, u.EmailVerified, got.Expires, user.EmailVerified)
 			}
-			link := authsvc.VerificationToken{Identifier: "a@b.c", Token: "link", Expires: issued}
-			if err := s.PutToken(t.Context(), link, authsvc.Mail{ID: "link", Due: issued, Expires: issued}, 10); err != nil {
+			link := adapter.VerificationToken{Identifier: "a@b.c", Token: "link", Expires: issued}
+			if err := s.PutToken(t.Context(), link, adapter.Mail{ID: "link", Due: issued, Expires: issued}, 10); err != nil {
 				t.Fatal(err)
 			}
 			if link, err = s.TakeToken(t.Context(), "a@b.c", "link"); err != nil || !link.Expires.Equal(issued.Truncate(unit)) {

@@ -104,7 +104,7 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 	return err
 }
 
-// Ping implements [authsvc.Adapter]. It fails if the server does not answer or the
+// Ping implements [adapter.Adapter]. It fails if the server does not answer or the
 // schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/test/sqlfault"
@@ -24,22 +24,22 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 		t.Errorf("got %+v of %+v, %v", record, u, err)
 	}
 	for _, token := range []string{"tok1", "Tok1 ", "Ťok1"} {
-		if _, _, err := s.GetSession(t.Context(), token, "d"); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, _, err := s.GetSession(t.Context(), token, "d"); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("token %q: %v", token, err)
 		}
 	}
-	if _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("another address: %v", err)
 	}
-	if _, err := s.GetUser(t.Context(), "CL1"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.GetUser(t.Context(), "CL1"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("another id: %v", err)
 	}
-	_, err = s.CreateUser(t.Context(), authsvc.User{ID: "u2", Email: "ann@example.com"})
-	if err == nil || errors.Is(err, authsvc.ErrConflict) || !strings.Contains(err.Error(), "give User.email a binary collation") {
+	_, err = s.CreateUser(t.Context(), adapter.User{ID: "u2", Email: "ann@example.com"})
+	if err == nil || errors.Is(err, adapter.ErrConflict) || !strings.Contains(err.Error(), "give User.email a binary collation") {
 		t.Errorf("a second address: %v", err)
 	}
 	name := "Ann B."
-	if _, err := s.UpdateUser(t.Context(), "cl1", authsvc.UserUpdate{Name: &name}); err != nil {
+	if _, err := s.UpdateUser(t.Context(), "cl1", adapter.UserUpdate{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
 	if got := sqltest.Query(t, testDatabase.Connected(t, url), "SELECT name, emailVerified, role FROM `User`"); got[0] != "Ann B. 2030-01-01T00:00:00.123Z user" {

@@ -22,7 +22,7 @@ import (
 	"fmt"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
 )
@@ -41,7 +41,7 @@ type Options struct {
 	Shares bool
 }
 
-// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// A Store is an [adapter.Adapter] backed by one database. Any number of processes may
 // share it.
 type Store struct {
 	*sqladapter.Adapter
@@ -53,8 +53,8 @@ type Store struct {
 }
 
 var (
-	_ authsvc.Adapter = (*Store)(nil)
-	_ authsvc.Clock   = (*Store)(nil)
+	_ adapter.Adapter = (*Store)(nil)
+	_ adapter.Clock   = (*Store)(nil)
 )
 
 // Open opens a database:
@@ -116,5 +116,5 @@ func open(ctx context.Context, url string, o Options, hooks sqladapter.TestHooks
 // Close closes the connection pool. Calls in flight may fail.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.Clock(ctx) }

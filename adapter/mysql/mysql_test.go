@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
@@ -80,7 +80,7 @@ func prepare(url string, o Options, schema string) error {
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s shared) Reopen(t *testing.T) authsvc.Adapter {
+func (s shared) Reopen(t *testing.T) adapter.Adapter {
 	return opened(t, s.url, s.options, sqladapter.TestHooks{}).Store
 }
 
@@ -88,7 +88,7 @@ func (s shared) Reopen(t *testing.T) authsvc.Adapter {
 func run(t *testing.T, o Options, schema string) {
 	t.Helper()
 	fresh := template(t, o, schema)
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return opened(t, fresh(t), o, sqladapter.TestHooks{}) })
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter { return opened(t, fresh(t), o, sqladapter.TestHooks{}) })
 }
 
 func TestAdapter(t *testing.T) {

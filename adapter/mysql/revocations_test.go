@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqltest"
 )
@@ -30,7 +30,7 @@ func TestNoRevocationIsMissed(t *testing.T) {
 		all.Go(func() {
 			defer writing.Add(-1)
 			for n := range each {
-				r := authsvc.Revocation{Key: fmt.Sprintf("%d-%d", i, n), NotBefore: time.Unix(1000, 0), Expires: time.Unix(2000, 0)}
+				r := adapter.Revocation{Key: fmt.Sprintf("%d-%d", i, n), NotBefore: time.Unix(1000, 0), Expires: time.Unix(2000, 0)}
 				if err := s.Revoke(t.Context(), &r); err != nil {
 					t.Error(err)
 				}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
@@ -52,7 +52,7 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
+			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) adapter.Adapter {
 				return newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase})
 			}, c.err, c.steps, c.commits)
 		})
@@ -70,7 +70,7 @@ func TestLostCommit(t *testing.T) {
 	}
 	fault.Arm(sqltest.SignUpEvents, true)
 	err := sqltest.SignUp(t.Context(), s, "ann")
-	if !fault.Disarm() || err == nil || errors.Is(err, authsvc.ErrConflict) {
+	if !fault.Disarm() || err == nil || errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.GetUser(t.Context(), "ann"); err != nil {
@@ -78,7 +78,7 @@ func TestLostCommit(t *testing.T) {
 	}
 	fault.Arm(1, true)
 	err = s.UseOnce(t.Context(), "k", time.Now())
-	if !fault.Disarm() || err == nil || errors.Is(err, authsvc.ErrConflict) {
+	if !fault.Disarm() || err == nil || errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestLostCommit(t *testing.T) {
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
-	u, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
+	u, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestStaleStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := "Ann B."
-		if _, err := s.UpdateUser(t.Context(), u.ID, authsvc.UserUpdate{Name: &name}); err != nil {
+		if _, err := s.UpdateUser(t.Context(), u.ID, adapter.UserUpdate{Name: &name}); err != nil {
 			t.Errorf("%s: %v", statement, err)
 		}
 		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
@@ -113,7 +113,7 @@ func TestStaleStatements(t *testing.T) {
 func TestDemoted(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
-	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "ann"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{ID: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	all := s.pool.AcquireAllIdle(t.Context())
@@ -148,7 +148,7 @@ func TestPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin, name := time.Now(), "Ann"
-	_, err = s.UpdateUser(t.Context(), "ann", authsvc.UserUpdate{Name: &name})
+	_, err = s.UpdateUser(t.Context(), "ann", adapter.UserUpdate{Name: &name})
 	if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took < 4*time.Second || took > quiet.Limit(7*time.Second) {
 		t.Errorf("after %v: %v", took, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
@@ -127,7 +127,7 @@ func TestTimesWithZone(t *testing.T) {
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 occurs twice that night
 	for _, at := range []time.Time{moment, moment.Add(time.Hour)} {
-		u, err := s.CreateUser(t.Context(), authsvc.User{EmailVerified: at})
+		u, err := s.CreateUser(t.Context(), adapter.User{EmailVerified: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,20 +148,20 @@ func TestNarrowColumns(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	for _, long := range []string{strings.Repeat("n", 256), strings.Repeat("ä", 256)} {
-		_, err := s.CreateUser(t.Context(), authsvc.User{Name: long})
-		if err == nil || errors.Is(err, authsvc.ErrConflict) || errors.Is(err, authsvc.ErrNotFound) || !strings.Contains(err.Error(), "character varying(255)") {
+		_, err := s.CreateUser(t.Context(), adapter.User{Name: long})
+		if err == nil || errors.Is(err, adapter.ErrConflict) || errors.Is(err, adapter.ErrNotFound) || !strings.Contains(err.Error(), "character varying(255)") {
 			t.Errorf("got %v", err)
 		}
 	}
 	if got := sqltest.Query(t, s.db, `SELECT COUNT(*) FROM users`); got[0] != "0" {
 		t.Errorf("%s users", got)
 	}
-	u, err := s.CreateUser(t.Context(), authsvc.User{Name: strings.Repeat("ä", 255)})
+	u, err := s.CreateUser(t.Context(), adapter.User{Name: strings.Repeat("ä", 255)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"abc", "", "1.0", "0x1", "99999999999999999999", "-1", u.ID + "x"} {
-		if _, err := s.GetUser(t.Context(), id); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := s.GetUser(t.Context(), id); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}
@@ -196,10 +196,10 @@ func TestTraits(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if _, err := s.SignUp(t.Context(), authsvc.User{}, &authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil, ""); err != nil && traits.NarrowExpiry {
+			if _, err := s.SignUp(t.Context(), adapter.User{}, &adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil, ""); err != nil && traits.NarrowExpiry {
 				t.Error(err)
 			}
-			if _, err := s.GetUserByAccount(t.Context(), "p", "abc"); !errors.Is(err, authsvc.ErrNotFound) {
+			if _, err := s.GetUserByAccount(t.Context(), "p", "abc"); !errors.Is(err, adapter.ErrNotFound) {
 				t.Errorf("another identity: %v", err)
 			}
 			if _, err := s.GetUserByAccount(t.Context(), "p", "Abc"); err != nil {

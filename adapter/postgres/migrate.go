@@ -76,7 +76,7 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	return explained(s.where, s.schema.Migrate(ctx, d))
 }
 
-// Ping implements [authsvc.Adapter]. It fails if the server does not answer or its
+// Ping implements [adapter.Adapter]. It fails if the server does not answer or its
 // schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return explained(s.where, s.schema.Ping(ctx)) }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/sqltest"
 )
 
@@ -28,7 +28,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	later := moment.Add(time.Millisecond)
-	if _, err := s.UpdateUser(t.Context(), "cl1", authsvc.UserUpdate{EmailVerified: &later}); err != nil {
+	if _, err := s.UpdateUser(t.Context(), "cl1", adapter.UserUpdate{EmailVerified: &later}); err != nil {
 		t.Fatal(err)
 	}
 	if got := sqltest.Query(t, testDatabase.Connected(t, location), `SELECT "emailVerified"::text, extra FROM "User"`); got[0] != "2030-01-01 00:00:00.124 kept" {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
@@ -23,7 +23,7 @@ func TestPoolerSuite(t *testing.T) {
 			return Open(ctx, with(through(url), "default_query_exec_mode=exec"), Options{Migrate: true})
 		})
 	})
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter {
 		return opened(t, with(through(fresh(t)), "pool_max_conns=8&default_query_exec_mode=exec"), Options{Migrate: true}, other{}, sqladapter.TestHooks{})
 	})
 }

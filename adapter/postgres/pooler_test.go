@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqltest"
@@ -75,9 +75,9 @@ func TestPooler(t *testing.T) {
 	for i := range 8 {
 		s, next := stores[i%2], stores[(i+1)%2]
 		id := fmt.Sprint("person-", i)
-		u := authsvc.User{ID: id, Email: id + "@example.com", EmailVerified: expires}
-		r := authsvc.SessionRecord{ID: id, SessionToken: "token-" + id, Digest: "digest-" + id, Expires: expires}
-		if _, err := s.SignUp(t.Context(), u, &authsvc.Account{ID: id, Type: "oidc", Provider: "op", ProviderAccountID: id}, &r, ""); err != nil {
+		u := adapter.User{ID: id, Email: id + "@example.com", EmailVerified: expires}
+		r := adapter.SessionRecord{ID: id, SessionToken: "token-" + id, Digest: "digest-" + id, Expires: expires}
+		if _, err := s.SignUp(t.Context(), u, &adapter.Account{ID: id, Type: "oidc", Provider: "op", ProviderAccountID: id}, &r, ""); err != nil {
 			t.Fatal(err)
 		}
 		got, user, err := next.GetSession(t.Context(), "token-"+id, "digest-"+id)

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	Shares bool
 }
 
-// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// A Store is an [adapter.Adapter] backed by one database. Any number of processes may
 // share it.
 //
 // All reads go to the server that takes the writes: on a lagging replica, a session
@@ -55,8 +55,8 @@ type Store struct {
 }
 
 var (
-	_ authsvc.Adapter = (*Store)(nil)
-	_ authsvc.Clock   = (*Store)(nil)
+	_ adapter.Adapter = (*Store)(nil)
+	_ adapter.Clock   = (*Store)(nil)
 )
 
 // Open opens a database:
@@ -140,5 +140,5 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.Clock(ctx) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
@@ -100,7 +100,7 @@ func with(location, parameters string) string {
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s shared) Reopen(t *testing.T) authsvc.Adapter {
+func (s shared) Reopen(t *testing.T) adapter.Adapter {
 	return opened(t, s.location, s.options, s.other, sqladapter.TestHooks{})
 }
 
@@ -111,7 +111,7 @@ func suite(t *testing.T, o Options, by other, parameters string) {
 	fresh := servertest.PostgresFrom(t, func(url string) error {
 		return testDatabase.Prepare(url, by.schema, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
 	})
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter {
 		return opened(t, with(fresh(t), parameters), o, by, sqladapter.TestHooks{})
 	})
 }

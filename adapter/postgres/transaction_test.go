@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
@@ -59,8 +60,8 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	a, c := counted(t, newShared(t, Options{}, sqladapter.TestHooks{}))
 	now := time.Now()
-	mail := func(id string) authsvc.Mail {
-		return authsvc.Mail{ID: id, Payload: []byte("p"), Due: now, Expires: now.Add(time.Hour)}
+	mail := func(id string) adapter.Mail {
+		return adapter.Mail{ID: id, Payload: []byte("p"), Due: now, Expires: now.Add(time.Hour)}
 	}
 	for _, step := range []struct {
 		name  string
@@ -69,21 +70,21 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"sign up", 1, func(id string) error { return sqltest.SignUp(t.Context(), pinged{a}, id) }},
 		{"put token", 1, func(id string) error {
-			return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: id, Token: id, Expires: now.Add(time.Hour)}, mail(id), 1000)
+			return a.PutToken(t.Context(), adapter.VerificationToken{Identifier: id, Token: id, Expires: now.Add(time.Hour)}, mail(id), 1000)
 		}},
 		{"void tokens", 1, func(id string) error { return a.VoidTokens(t.Context(), id) }},
 		{"put audit", 1, func(id string) error {
 			return a.PutAudit(t.Context(), []authsvc.AuditRecord{{ID: id + "1", AuditEvent: authsvc.AuditEvent{Time: now}}, {ID: id + "2", AuditEvent: authsvc.AuditEvent{Time: now}}})
 		}},
 		{"permit", 1, func(id string) error {
-			_, _, err := a.Permit(t.Context(), now, authsvc.Quota{Key: id + "1", Interval: time.Minute}, authsvc.Quota{Key: id + "2", Interval: time.Minute})
+			_, _, err := a.Permit(t.Context(), now, adapter.Quota{Key: id + "1", Interval: time.Minute}, adapter.Quota{Key: id + "2", Interval: time.Minute})
 			return err
 		}},
 		{"refresh account", 1, func(string) error {
-			return a.RefreshAccount(t.Context(), authsvc.Account{UserID: "sign up first", Provider: "p", ProviderAccountID: "sign up first"}, 0)
+			return a.RefreshAccount(t.Context(), adapter.Account{UserID: "sign up first", Provider: "p", ProviderAccountID: "sign up first"}, 0)
 		}},
 		{"create session", 1, func(id string) error {
-			_, err := a.CreateSession(t.Context(), authsvc.SessionRecord{ID: id, UserID: "sign up first", SessionToken: id, Digest: id, Expires: now.Add(time.Hour), Began: now})
+			_, err := a.CreateSession(t.Context(), adapter.SessionRecord{ID: id, UserID: "sign up first", SessionToken: id, Digest: id, Expires: now.Add(time.Hour), Began: now})
 			return err
 		}},
 	} {
@@ -114,15 +115,15 @@ func TestRefusedInPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	connections := s.pool.Stat().NewConnsCount()
-	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
-	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); !errors.Is(err, authsvc.ErrConflict) {
+	rec := adapter.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
+	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); !errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("with another session's token: %v", err)
 	}
-	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the user that was sent earlier in the transaction: %v", err)
 	}
 	rec.SessionToken = "bob"
-	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); err != nil {
+	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); err != nil {
 		t.Error(err)
 	}
 	if made := s.pool.Stat().NewConnsCount() - connections; made != 0 {

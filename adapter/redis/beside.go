@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // undoTimeout is how long removing a session may take after the call that stored it
@@ -16,7 +17,7 @@ const undoTimeout = 2 * time.Second
 // Beside returns an adapter that keeps users with their epochs, people with their
 // credentials, accounts, revocations and meta values in main. Sessions, links, mails,
 // used keys, permits and leases are in store. It implements [authsvc.AuditLog] or
-// [authsvc.Clock] if main does. The caller must close both.
+// [adapter.Clock] if main does. The caller must close both.
 //
 // No step spans both stores; the step in main decides. A session in Redis carries the
 // epoch of its user in main. It is valid only while that user exists and no revocation
@@ -39,16 +40,16 @@ const undoTimeout = 2 * time.Second
 //
 // Revocations that an earlier version kept in Redis come first in the log, and apply to
 // tokens without an epoch.
-func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
+func Beside(main adapter.Adapter, store *Store) adapter.Adapter {
 	b := &beside{main, store}
 	audit, keeps := main.(authsvc.AuditLog)
-	clock, has := main.(authsvc.Clock)
+	clock, has := main.(adapter.Clock)
 	switch {
 	case keeps && has:
 		return struct {
 			*beside
 			authsvc.AuditLog
-			authsvc.Clock
+			adapter.Clock
 		}{b, audit, clock}
 	case keeps:
 		return struct {
@@ -58,27 +59,27 @@ func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 	case has:
 		return struct {
 			*beside
-			authsvc.Clock
+			adapter.Clock
 		}{b, clock}
 	}
 	return b
 }
 
 type beside struct {
-	authsvc.Adapter // main; used for all methods that are not overridden
+	adapter.Adapter // main; used for all methods that are not overridden
 	store           *Store
 }
 
-// UserColumns implements [authsvc.UserColumns]. Users are in main.
+// UserColumns implements [adapter.UserColumns]. Users are in main.
 func (b *beside) UserColumns() []string {
-	if columns, ok := b.Adapter.(authsvc.UserColumns); ok {
+	if columns, ok := b.Adapter.(adapter.UserColumns); ok {
 		return columns.UserColumns()
 	}
 	return nil
 }
 
 // removeSession removes a session after the step it was stored for failed.
-func (b *beside) removeSession(ctx context.Context, s authsvc.SessionRecord) {
+func (b *beside) removeSession(ctx context.Context, s adapter.SessionRecord) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	_, _ = b.store.DeleteSessionOf(ctx, s.UserID, s.Digest) // no client has received it
@@ -86,44 +87,44 @@ func (b *beside) removeSession(ctx context.Context, s authsvc.SessionRecord) {
 
 // sessionValid reports whether s is valid for u, a user of main: no revocation has
 // ended it.
-func sessionValid(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
+func sessionValid(s adapter.SessionRecord, u adapter.User) bool { return s.Epoch >= u.SessionEpoch }
 
-// SignUp implements [authsvc.Adapter].
-func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+// SignUp implements [adapter.Adapter].
+func (b *beside) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
 	if s == nil {
 		return b.Adapter.SignUp(ctx, u, a, nil, locale)
 	}
 	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user with that id
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	first := *s
 	first.UserID, first.Epoch = u.ID, epoch
 	first, err = b.store.createSession(ctx, first, true)
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	got, err := b.Adapter.SignUp(ctx, u, a, nil, locale)
 	if err != nil {
 		b.removeSession(ctx, first)
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	if got.ID != u.ID { // main assigns its own ids
 		b.removeSession(ctx, first)
 		// The current epoch would be wrong: a later revocation may have raised it.
 		first.UserID, first.Epoch = got.ID, got.Epoch
 		if first, err = b.store.createSession(ctx, first, true); err != nil {
-			return authsvc.User{}, err
+			return adapter.User{}, err
 		}
 	}
 	*s = first
 	return got, nil
 }
 
-// DeleteUser implements [authsvc.Adapter].
-func (b *beside) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+// DeleteUser implements [adapter.Adapter].
+func (b *beside) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	err := b.Adapter.DeleteUser(ctx, id, r)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 		return err
 	}
 	if _, ended := b.store.endSessionsBefore(ctx, id, r.Seq); ended != nil {
@@ -132,73 +133,73 @@ func (b *beside) DeleteUser(ctx context.Context, id string, r *authsvc.Revocatio
 	return err
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (b *beside) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+// EndSessions implements [adapter.Adapter].
+func (b *beside) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (int, error) {
 	if _, err := b.Adapter.EndSessions(ctx, userID, r); err != nil {
 		return 0, err
 	}
 	return b.store.endSessionsBefore(ctx, userID, r.Seq)
 }
 
-// CreateSession implements [authsvc.Adapter].
-func (b *beside) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+// CreateSession implements [adapter.Adapter].
+func (b *beside) CreateSession(ctx context.Context, s adapter.SessionRecord) (adapter.SessionRecord, error) {
 	s, err := b.store.createSession(ctx, s, true)
 	if err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	u, err := b.GetUser(ctx, s.UserID)
 	if err == nil && u.Epoch != s.Epoch {
-		err = authsvc.ErrStale
+		err = adapter.ErrStale
 	}
 	if err != nil {
 		b.removeSession(ctx, s)
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return s, nil
 }
 
-// GetSession implements [authsvc.Adapter].
-func (b *beside) GetSession(ctx context.Context, token, _ string) (authsvc.SessionRecord, authsvc.User, error) {
+// GetSession implements [adapter.Adapter].
+func (b *beside) GetSession(ctx context.Context, token, _ string) (adapter.SessionRecord, adapter.User, error) {
 	s, _, err := b.store.getSession(ctx, token)
 	if err != nil {
-		return authsvc.SessionRecord{}, authsvc.User{}, err
+		return adapter.SessionRecord{}, adapter.User{}, err
 	}
 	u, err := b.GetUser(ctx, s.UserID)
 	if err == nil && !sessionValid(s, u) {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	if err != nil {
-		return authsvc.SessionRecord{}, authsvc.User{}, err
+		return adapter.SessionRecord{}, adapter.User{}, err
 	}
 	return s, u, nil
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (b *beside) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+// ListSessions implements [adapter.Adapter].
+func (b *beside) ListSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
 	list, err := b.store.ListSessions(ctx, userID)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	u, err := b.GetUser(ctx, userID)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(s authsvc.SessionRecord) bool { return !sessionValid(s, u) }), nil
+	return slices.DeleteFunc(list, func(s adapter.SessionRecord) bool { return !sessionValid(s, u) }), nil
 }
 
-// ProveEmail implements [authsvc.Adapter].
-func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+// ProveEmail implements [adapter.Adapter].
+func (b *beside) ProveEmail(ctx context.Context, p adapter.Proof) (adapter.User, []adapter.Account, error) {
 	u, err := b.GetUser(ctx, p.UserID)
 	if err != nil {
-		return authsvc.User{}, nil, err
+		return adapter.User{}, nil, err
 	}
 	first := u.EmailVerified.IsZero() && !p.Keep && u.Email == p.Email && u.Epoch == p.Epoch
 	if first {
 		if err := b.store.VoidTokens(ctx, p.Email); err != nil {
-			return authsvc.User{}, nil, err
+			return adapter.User{}, nil, err
 		}
 	}
 	u, removed, err := b.Adapter.ProveEmail(ctx, p)
@@ -206,24 +207,24 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 		err = b.removeUnproved(ctx, p)
 	}
 	if err != nil {
-		return authsvc.User{}, nil, err
+		return adapter.User{}, nil, err
 	}
 	return u, removed, nil
 }
 
 // removeUnproved removes the sessions and links that a first proof has ended from
 // Redis.
-func (b *beside) removeUnproved(ctx context.Context, p authsvc.Proof) error {
+func (b *beside) removeUnproved(ctx context.Context, p adapter.Proof) error {
 	if _, err := b.store.endSessionsBefore(ctx, p.UserID, p.Revoke.Seq); err != nil {
 		return err
 	}
 	return b.store.VoidTokens(ctx, p.Email)
 }
 
-// Revocations implements [authsvc.Adapter]. Revocations that are still in Redis have
+// Revocations implements [adapter.Adapter]. Revocations that are still in Redis have
 // negative cursors and come before main's. They have no Seq, because Redis numbers mean
 // nothing in main. Tokens that carry an epoch are newer than all of them.
-func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list []adapter.Revocation, next int64, err error) {
 	if after > 0 {
 		return b.Adapter.Revocations(ctx, after, limit)
 	}
@@ -244,7 +245,7 @@ func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list 
 	return list, next, err
 }
 
-// Sweep implements [authsvc.Adapter].
+// Sweep implements [adapter.Adapter].
 func (b *beside) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	n, err := b.store.Sweep(ctx, now, limit)
 	if err != nil {
@@ -254,7 +255,7 @@ func (b *beside) Sweep(ctx context.Context, now time.Time, limit int) (int, erro
 	return n + rest, err
 }
 
-// Ping implements [authsvc.Adapter].
+// Ping implements [adapter.Adapter].
 func (b *beside) Ping(ctx context.Context) error {
 	return errors.Join(b.Adapter.Ping(ctx), b.store.Ping(ctx))
 }

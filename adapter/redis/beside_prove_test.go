@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestBesideProveAgain checks that a proof that is not the first ends nothing.
@@ -68,7 +68,7 @@ func TestBesideProveDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSession(t, a, "s", false)
-	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the link is left: %v", err)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // proof returns a first proof of the address that signedUp stores.
-func proof() authsvc.Proof {
-	return authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: endSessionsOf("u")}
+func proof() adapter.Proof {
+	return adapter.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: endSessionsOf("u")}
 }
 
 // endings returns the steps that end all sessions of the user u.
-func endings(t *testing.T, a authsvc.Adapter) map[string]func() error {
+func endings(t *testing.T, a adapter.Adapter) map[string]func() error {
 	return map[string]func() error{
 		"ProveEmail":  func() error { _, _, err := a.ProveEmail(t.Context(), proof()); return err },
 		"EndSessions": func() error { _, err := a.EndSessions(t.Context(), "u", endSessionsOf("u")); return err },
@@ -23,7 +23,7 @@ func endings(t *testing.T, a authsvc.Adapter) map[string]func() error {
 }
 
 // eachEnding runs a test for every step that ends all sessions.
-func eachEnding(t *testing.T, test func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error)) {
+func eachEnding(t *testing.T, test func(t *testing.T, a adapter.Adapter, m *main, s *Store, end func() error)) {
 	for _, name := range []string{"ProveEmail", "EndSessions", "DeleteUser"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,10 +49,10 @@ func TestBesideOvertaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
+			eachEnding(t, func(t *testing.T, a adapter.Adapter, m *main, s *Store, end func() error) {
 				signIn := func() error {
 					_, err := a.CreateSession(t.Context(), rec("attacker", "u"))
-					if errors.Is(err, authsvc.ErrStale) || errors.Is(err, authsvc.ErrNotFound) {
+					if errors.Is(err, adapter.ErrStale) || errors.Is(err, adapter.ErrNotFound) {
 						return nil
 					}
 					return err
@@ -74,14 +74,14 @@ func TestBesideOvertaken(t *testing.T) {
 }
 
 // checkSignIn checks that u, if it exists, can sign in at its epoch.
-func checkSignIn(t *testing.T, a authsvc.Adapter) {
+func checkSignIn(t *testing.T, a adapter.Adapter) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), "u")
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return
 	}
 	late := rec("late", "u")
-	if _, stale := a.CreateSession(t.Context(), late); err != nil || !errors.Is(stale, authsvc.ErrStale) {
+	if _, stale := a.CreateSession(t.Context(), late); err != nil || !errors.Is(stale, adapter.ErrStale) {
 		t.Errorf("%v, at the old epoch %v", err, stale)
 	}
 	late.Epoch = u.Epoch
@@ -99,7 +99,7 @@ func checkSignIn(t *testing.T, a authsvc.Adapter) {
 // removes them.
 func TestBesideEndsInMain(t *testing.T) {
 	t.Parallel()
-	eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
+	eachEnding(t, func(t *testing.T, a adapter.Adapter, m *main, s *Store, end func() error) {
 		m.after = crash
 		if err := end(); !errors.Is(err, errCrash) {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 )
@@ -16,13 +17,13 @@ import (
 // A main is a main store that can fail before or after a step, and call a function in
 // between.
 type main struct {
-	authsvc.Adapter
+	adapter.Adapter
 	before, after func() error
 	reading, read func() error // called once, before and after a user is read
 	rename        bool         // the store assigns its own user ids
 }
 
-func (m *main) GetUser(ctx context.Context, id string) (u authsvc.User, err error) {
+func (m *main) GetUser(ctx context.Context, id string) (u adapter.User, err error) {
 	if f := m.reading; f != nil {
 		m.reading = nil
 		if err := f(); err != nil {
@@ -48,7 +49,7 @@ func (m *main) step(f func() error) error {
 	return nil
 }
 
-func (m *main) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (got authsvc.User, err error) {
+func (m *main) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (got adapter.User, err error) {
 	if m.rename {
 		u.ID = "main-" + u.ID
 	}
@@ -59,7 +60,7 @@ func (m *main) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s
 	return got, err
 }
 
-func (m *main) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
+func (m *main) ProveEmail(ctx context.Context, p adapter.Proof) (u adapter.User, removed []adapter.Account, err error) {
 	err = m.step(func() error {
 		u, removed, err = m.Adapter.ProveEmail(ctx, p)
 		return err
@@ -67,11 +68,11 @@ func (m *main) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User,
 	return u, removed, err
 }
 
-func (m *main) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+func (m *main) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	return m.step(func() error { return m.Adapter.DeleteUser(ctx, id, r) })
 }
 
-func (m *main) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+func (m *main) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (n int, err error) {
 	err = m.step(func() error {
 		n, err = m.Adapter.EndSessions(ctx, userID, r)
 		return err
@@ -84,30 +85,30 @@ var errCrash = errors.New("the test pulled the plug")
 func crash() error { return errCrash }
 
 // newBeside returns an adapter over a main store and a Redis, and both stores.
-func newBeside(t *testing.T) (authsvc.Adapter, *main, *Store) {
+func newBeside(t *testing.T) (adapter.Adapter, *main, *Store) {
 	t.Helper()
 	m, s := &main{Adapter: memory.New()}, open(t, miniURL(t), newPrefix())
 	return Beside(m, s), m, s
 }
 
-func rec(id, user string) authsvc.SessionRecord {
-	return authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, UserID: user, Expires: time.Now().Add(time.Hour)}
+func rec(id, user string) adapter.SessionRecord {
+	return adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, UserID: user, Expires: time.Now().Add(time.Hour)}
 }
 
 // signedUp stores a user u with an address, an account and a session s.
-func signedUp(t *testing.T, a authsvc.Adapter) {
+func signedUp(t *testing.T, a adapter.Adapter) {
 	t.Helper()
-	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
+	acc := adapter.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
 	s := rec("s", "")
-	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Email: "ann@example.com"}, &acc, &s, ""); err != nil {
+	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u", Email: "ann@example.com"}, &acc, &s, ""); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func checkSession(t *testing.T, a authsvc.Adapter, token string, want bool) {
+func checkSession(t *testing.T, a adapter.Adapter, token string, want bool) {
 	t.Helper()
 	_, _, err := a.GetSession(t.Context(), token, token)
-	if want && err != nil || !want && !errors.Is(err, authsvc.ErrNotFound) {
+	if want && err != nil || !want && !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("session %s: %v, want it there: %v", token, err, want)
 	}
 }
@@ -119,7 +120,7 @@ func TestBesideSignUpBroken(t *testing.T) {
 	a, m, s := newBeside(t)
 	m.before = crash
 	first := rec("s", "")
-	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &first, ""); !errors.Is(err, errCrash) || first.UserID != "" {
+	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &first, ""); !errors.Is(err, errCrash) || first.UserID != "" {
 		t.Errorf("got %v, %v", first, err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -140,7 +141,7 @@ func TestBesideMainNamesUsers(t *testing.T) {
 	a, m, _ := newBeside(t)
 	m.rename = true
 	s := rec("s", "")
-	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &s, "")
+	u, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &s, "")
 	if err != nil || u.ID != "main-u" || s.UserID != "main-u" {
 		t.Fatalf("%v, %v, %v", u, s, err)
 	}
@@ -167,7 +168,7 @@ func TestBesideDeleteBroken(t *testing.T) {
 	}
 	checkSession(t, a, "s", false) // though it is still in Redis
 	m.after = nil
-	if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); !errors.Is(err, adapter.ErrNotFound) {
 		t.Error(err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -186,7 +187,7 @@ func TestBesideDeleteRace(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				_, err := a.CreateSession(t.Context(), rec(fmt.Sprint(i), "u"))
-				if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+				if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 					t.Error(err)
 				}
 			})
@@ -210,7 +211,7 @@ func TestBesideSweep(t *testing.T) {
 	a, m, s := newBeside(t)
 	now := time.Now()
 	for i := range 3 {
-		for _, store := range []authsvc.Adapter{m, s} {
+		for _, store := range []adapter.Adapter{m, s} {
 			if err := store.UseOnce(t.Context(), fmt.Sprint(i), now.Add(-time.Hour)); err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +241,7 @@ func TestBesidePing(t *testing.T) {
 	}
 }
 
-type broken struct{ authsvc.Adapter }
+type broken struct{ adapter.Adapter }
 
 func (broken) Ping(context.Context) error { return errCrash }
 
@@ -250,7 +251,7 @@ func TestBesideRedisLost(t *testing.T) {
 	t.Parallel()
 	a, _, s := newBeside(t)
 	signedUp(t, a)
-	sid := &authsvc.Revocation{Key: "sid:1", NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+	sid := &adapter.Revocation{Key: "sid:1", NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 	if err := a.Revoke(t.Context(), sid); err != nil {
 		t.Fatal(err)
 	}
@@ -273,19 +274,19 @@ func TestBesideClock(t *testing.T) {
 	t.Parallel()
 	whole := open(t, miniURL(t), newPrefix())
 	for _, c := range []struct {
-		main         authsvc.Adapter
+		main         adapter.Adapter
 		clock, audit bool
 	}{
 		{memory.New(), false, true},
 		{whole, true, true},
-		{struct{ authsvc.Adapter }{memory.New()}, false, false},
+		{struct{ adapter.Adapter }{memory.New()}, false, false},
 		{struct {
-			authsvc.Adapter
-			authsvc.Clock
+			adapter.Adapter
+			adapter.Clock
 		}{memory.New(), whole}, true, false},
 	} {
 		a := Beside(c.main, whole)
-		_, clock := a.(authsvc.Clock)
+		_, clock := a.(adapter.Clock)
 		_, audit := a.(authsvc.AuditLog)
 		if clock != c.clock || audit != c.audit {
 			t.Errorf("%T: clock %v, audit %v", c.main, clock, audit)

@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var (
@@ -12,17 +12,17 @@ var (
 	sessionsEnd = nonIdempotent("session_end")
 )
 
-// SignUp implements [authsvc.Adapter].
-func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, rec *authsvc.SessionRecord, locale string) (authsvc.User, error) {
-	var firstAccount authsvc.Account
-	var firstSession authsvc.SessionRecord
+// SignUp implements [adapter.Adapter].
+func (s *Store) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, rec *adapter.SessionRecord, locale string) (adapter.User, error) {
+	var firstAccount adapter.Account
+	var firstSession adapter.SessionRecord
 	if a != nil {
 		firstAccount = *a
 		firstAccount.UserID = u.ID
 	}
 	if rec != nil {
 		if rec.Digest == "" {
-			return authsvc.User{}, errNoDigest
+			return adapter.User{}, errNoDigest
 		}
 		firstSession = storedSession(*rec)
 		firstSession.UserID = u.ID
@@ -32,7 +32,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 	args = append(append(args, sessionFields(firstSession)...), locale)
 	list, err := s.list(ctx, signUp, []string{s.key("user", u.ID)}, args...)
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	if a != nil {
 		*a = firstAccount
@@ -43,13 +43,13 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 	return row{list}.user(), nil
 }
 
-// ProveEmail implements [authsvc.Adapter].
-func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+// ProveEmail implements [adapter.Adapter].
+func (s *Store) ProveEmail(ctx context.Context, p adapter.Proof) (adapter.User, []adapter.Account, error) {
 	args := append([]any{p.UserID, p.Email, p.Epoch, optional(p.At), p.Keep}, revocationFields(p.Revoke)...)
 	args = append(args, p.Pending)
 	list, err := s.list(ctx, proveEmail, []string{s.key("user", p.UserID)}, args...)
 	if err != nil {
-		return authsvc.User{}, nil, err
+		return adapter.User{}, nil, err
 	}
 	if p.Revoke != nil {
 		p.Revoke.Seq = rowOf(list[2]).number(0)
@@ -57,8 +57,8 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, 
 	return rowOf(list[0]).user(), accounts(rowOf(list[1]).fields), nil
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+// EndSessions implements [adapter.Adapter].
+func (s *Store) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (int, error) {
 	args := append([]any{userID}, revocationFields(r)...)
 	list, err := s.list(ctx, sessionsEnd, []string{s.key("sessions", userID)}, args...)
 	r.Seq = row{list}.number(1)

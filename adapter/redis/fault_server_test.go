@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/quiet"
 )
 
@@ -99,7 +99,7 @@ func TestServerCrash(t *testing.T) {
 
 // signUps signs people up until stop is closed, and returns the ids of those that
 // succeeded.
-func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, written *atomic.Int32) (acknowledged []string) {
+func signUps(t *testing.T, s adapter.Adapter, who string, stop <-chan struct{}, written *atomic.Int32) (acknowledged []string) {
 	for n := 0; ; n++ {
 		select {
 		case <-stop:
@@ -107,13 +107,13 @@ func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, 
 		default:
 		}
 		id := fmt.Sprintf("%s-%d", who, n)
-		acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
+		acc := adapter.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+		rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if _, err := s.SignUp(ctx, authsvc.User{ID: id}, &acc, &rec, ""); err == nil {
+		if _, err := s.SignUp(ctx, adapter.User{ID: id}, &acc, &rec, ""); err == nil {
 			acknowledged = append(acknowledged, id)
 			written.Add(1)
-		} else if errors.Is(err, authsvc.ErrConflict) {
+		} else if errors.Is(err, adapter.ErrConflict) {
 			t.Errorf("%s: a sign-up conflicts with itself", id)
 		}
 		cancel()
@@ -121,7 +121,7 @@ func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, 
 }
 
 // checkSignUps checks that each sign-up is stored with its account and session.
-func checkSignUps(t *testing.T, s authsvc.Adapter, ids []string) {
+func checkSignUps(t *testing.T, s adapter.Adapter, ids []string) {
 	t.Helper()
 	for _, id := range ids {
 		list, err := s.ListAccounts(t.Context(), id)
@@ -141,22 +141,22 @@ func TestMemoryFull(t *testing.T) {
 	p := start(t)
 	s := open(t, p.url(), newPrefix())
 	ctx, now := t.Context(), time.Now()
-	rec := authsvc.SessionRecord{ID: "s", SessionToken: "s", Digest: "s", Expires: now.Add(time.Hour)}
-	if _, err := s.SignUp(ctx, authsvc.User{ID: "u", Email: "old@example.com"}, nil, &rec, ""); err != nil {
+	rec := adapter.SessionRecord{ID: "s", SessionToken: "s", Digest: "s", Expires: now.Add(time.Hour)}
+	if _, err := s.SignUp(ctx, adapter.User{ID: "u", Email: "old@example.com"}, nil, &rec, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.UseOnce(ctx, "old", now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	p.admin("config", "set", "maxmemory", "1")
-	if _, err := s.SignUp(ctx, authsvc.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err == nil || Unreachable(err) {
+	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err == nil || Unreachable(err) {
 		t.Errorf("sign-up: %v", err)
 	}
-	if err := s.UseOnce(ctx, "new", now); err == nil || errors.Is(err, authsvc.ErrConflict) {
+	if err := s.UseOnce(ctx, "new", now); err == nil || errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("use once: %v", err)
 	}
 	email := "changed@example.com"
-	_, changed := s.UpdateUser(ctx, "u", authsvc.UserUpdate{Email: &email})
+	_, changed := s.UpdateUser(ctx, "u", adapter.UserUpdate{Email: &email})
 	u, err := s.GetUser(ctx, "u")
 	owner, ownerErr := s.GetUserByEmail(ctx, u.Email)
 	if err != nil || ownerErr != nil || !reflect.DeepEqual(owner, u) || (u.Email == email) != (changed == nil) {
@@ -169,7 +169,7 @@ func TestMemoryFull(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	p.admin("config", "set", "maxmemory", "0")
-	if _, err := s.SignUp(ctx, authsvc.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err != nil {
+	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err != nil {
 		t.Errorf("with memory again: %v", err)
 	}
 }

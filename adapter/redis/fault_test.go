@@ -14,14 +14,14 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-func putLink(t *testing.T, s authsvc.Adapter, token string) {
+func putLink(t *testing.T, s adapter.Adapter, token string) {
 	t.Helper()
 	expires := time.Now().Add(time.Hour)
-	err := s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: expires},
-		authsvc.Mail{ID: token, Due: expires, Expires: expires}, 1000)
+	err := s.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: expires},
+		adapter.Mail{ID: token, Due: expires, Expires: expires}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,29 +145,29 @@ func TestLostAnswer(t *testing.T) {
 	direct := open(t, "redis://"+m.Addr(), newPrefix())
 	direct.tag = s.tag
 	ctx, now := t.Context(), time.Now()
-	rec := func(id string) authsvc.SessionRecord {
-		return authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, UserID: "u", Expires: now.Add(time.Hour)}
+	rec := func(id string) adapter.SessionRecord {
+		return adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, UserID: "u", Expires: now.Add(time.Hour)}
 	}
 	for _, id := range []string{"kept", "ended"} {
 		r := rec(id)
-		if _, err := s.SignUp(ctx, authsvc.User{ID: id}, nil, &r, ""); err != nil {
+		if _, err := s.SignUp(ctx, adapter.User{ID: id}, nil, &r, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	putLink(t, s, "link")
-	single := map[string]func(authsvc.Adapter) error{
-		"TakeToken": func(a authsvc.Adapter) error { _, err := a.TakeToken(ctx, "ann@example.com", "link"); return err },
-		"UseOnce":   func(a authsvc.Adapter) error { return a.UseOnce(ctx, "k", now) },
-		"SignUp": func(a authsvc.Adapter) error {
-			_, err := a.SignUp(ctx, authsvc.User{ID: "new"}, nil, nil, "")
+	single := map[string]func(adapter.Adapter) error{
+		"TakeToken": func(a adapter.Adapter) error { _, err := a.TakeToken(ctx, "ann@example.com", "link"); return err },
+		"UseOnce":   func(a adapter.Adapter) error { return a.UseOnce(ctx, "k", now) },
+		"SignUp": func(a adapter.Adapter) error {
+			_, err := a.SignUp(ctx, adapter.User{ID: "new"}, nil, nil, "")
 			return err
 		},
-		"DeleteSession": func(a authsvc.Adapter) error {
+		"DeleteSession": func(a adapter.Adapter) error {
 			_, err := a.DeleteSession(ctx, "ended")
 			return err
 		},
 	}
-	ran := map[string]error{"TakeToken": authsvc.ErrNotFound, "UseOnce": authsvc.ErrConflict, "SignUp": authsvc.ErrConflict, "DeleteSession": authsvc.ErrNotFound}
+	ran := map[string]error{"TakeToken": adapter.ErrNotFound, "UseOnce": adapter.ErrConflict, "SignUp": adapter.ErrConflict, "DeleteSession": adapter.ErrNotFound}
 	// Load all scripts through another store, so that no answer is NOSCRIPT.
 	for name, call := range single {
 		other := open(t, "redis://"+m.Addr(), newPrefix())
@@ -175,7 +175,7 @@ func TestLostAnswer(t *testing.T) {
 		connected(t, s)
 		p.lose.Store(1)
 		err := call(s)
-		if !Unreachable(err) || errors.Is(err, authsvc.ErrNotFound) || errors.Is(err, authsvc.ErrConflict) {
+		if !Unreachable(err) || errors.Is(err, adapter.ErrNotFound) || errors.Is(err, adapter.ErrConflict) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := call(direct); !errors.Is(err, ran[name]) {
@@ -185,7 +185,7 @@ func TestLostAnswer(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"GetSession":    func() error { _, _, err := s.GetSession(ctx, "kept", "kept"); return err },
 		"UpdateSession": func() error { return s.UpdateSession(ctx, rec("kept")) },
-		"Revoke":        func() error { return s.Revoke(ctx, &authsvc.Revocation{Key: "k", Expires: now}) },
+		"Revoke":        func() error { return s.Revoke(ctx, &adapter.Revocation{Key: "k", Expires: now}) },
 		"Lease":         func() error { return s.Lease(ctx, "k", "h", now, now) },
 		"PutMeta":       func() error { _, err := s.PutMeta(ctx, "k", "v"); return err },
 		"Ping":          func() error { return s.Ping(ctx) },

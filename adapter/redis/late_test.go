@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestLateSteps checks that a step abandoned by its caller takes effect as a whole or
@@ -18,13 +18,13 @@ func TestLateSteps(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	signUp := func(s *Store, id string) error {
-		a := authsvc.Account{ID: "a" + id, Type: "oauth", Provider: "p", ProviderAccountID: "ann"}
-		r := authsvc.SessionRecord{ID: "s" + id, SessionToken: "s" + id, Digest: "s" + id, Expires: now.Add(time.Hour), Began: now}
-		_, err := s.SignUp(t.Context(), authsvc.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r, "")
+		a := adapter.Account{ID: "a" + id, Type: "oauth", Provider: "p", ProviderAccountID: "ann"}
+		r := adapter.SessionRecord{ID: "s" + id, SessionToken: "s" + id, Digest: "s" + id, Expires: now.Add(time.Hour), Began: now}
+		_, err := s.SignUp(t.Context(), adapter.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r, "")
 		return err
 	}
-	about := func(key string) *authsvc.Revocation {
-		return &authsvc.Revocation{Key: key, UserID: "u1", NotBefore: now, Expires: now.Add(time.Hour)}
+	about := func(key string) *adapter.Revocation {
+		return &adapter.Revocation{Key: key, UserID: "u1", NotBefore: now, Expires: now.Add(time.Hour)}
 	}
 	for name, c := range map[string]struct {
 		prepare, step, next func(s *Store) error
@@ -32,13 +32,13 @@ func TestLateSteps(t *testing.T) {
 	}{
 		"SignUp": {func(*Store) error { return nil }, func(s *Store) error { return signUp(s, "1") }, func(s *Store) error { return signUp(s, "2") }, true},
 		"LinkAccount": {func(s *Store) error {
-			_, err := s.CreateUser(t.Context(), authsvc.User{ID: "u1", Email: "ann@example.com"})
+			_, err := s.CreateUser(t.Context(), adapter.User{ID: "u1", Email: "ann@example.com"})
 			return err
 		}, func(s *Store) error {
-			_, err := s.LinkAccount(t.Context(), authsvc.Account{ID: "a1", UserID: "u1", Type: "oauth", Provider: "p", ProviderAccountID: "ann"}, 0)
+			_, err := s.LinkAccount(t.Context(), adapter.Account{ID: "a1", UserID: "u1", Type: "oauth", Provider: "p", ProviderAccountID: "ann"}, 0)
 			return err
 		}, func(s *Store) error {
-			_, err := s.LinkAccount(t.Context(), authsvc.Account{ID: "a2", UserID: "u1", Type: "oauth", Provider: "p", ProviderAccountID: "ann"}, 0)
+			_, err := s.LinkAccount(t.Context(), adapter.Account{ID: "a2", UserID: "u1", Type: "oauth", Provider: "p", ProviderAccountID: "ann"}, 0)
 			return err
 		}, true},
 		"UnlinkAccount": {func(s *Store) error { return signUp(s, "1") },
@@ -53,7 +53,7 @@ func TestLateSteps(t *testing.T) {
 		"DeleteUser, and a sign-up": {func(s *Store) error { return signUp(s, "1") },
 			func(s *Store) error { return s.DeleteUser(t.Context(), "u1", about("user:u1")) },
 			func(s *Store) error {
-				if err := s.DeleteUser(t.Context(), "u1", about("user:u1")); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+				if err := s.DeleteUser(t.Context(), "u1", about("user:u1")); err != nil && !errors.Is(err, adapter.ErrNotFound) {
 					return err
 				}
 				return signUp(s, "2")
@@ -96,7 +96,7 @@ func TestLateSteps(t *testing.T) {
 					arrive()
 				} else {
 					arrive()
-					if err := c.next(s); err != nil && !errors.Is(err, authsvc.ErrConflict) && !errors.Is(err, authsvc.ErrNotFound) {
+					if err := c.next(s); err != nil && !errors.Is(err, adapter.ErrConflict) && !errors.Is(err, adapter.ErrNotFound) {
 						t.Errorf("the next try: %v", err)
 					}
 				}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 )
 
@@ -30,7 +30,7 @@ func TestTakeTokenRace(t *testing.T) {
 					_, err := replicas[j%2].TakeToken(t.Context(), "ann@example.com", token)
 					if err == nil {
 						got.Add(1)
-					} else if !errors.Is(err, authsvc.ErrNotFound) {
+					} else if !errors.Is(err, adapter.ErrNotFound) {
 						t.Error(err)
 					}
 				})
@@ -50,7 +50,7 @@ func TestSignOutRace(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		prefix := newPrefix()
 		replicas := []*Store{open(t, url, prefix), open(t, url, prefix)}
-		if _, err := replicas[0].CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
+		if _, err := replicas[0].CreateUser(t.Context(), adapter.User{ID: "u"}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
@@ -71,7 +71,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := authsvc.SessionRecord{ID: token, SessionToken: token, Digest: token, UserID: "u", Expires: time.Now().Add(time.Hour), Epoch: u.Epoch}
+	rec := adapter.SessionRecord{ID: token, SessionToken: token, Digest: token, UserID: "u", Expires: time.Now().Add(time.Hour), Epoch: u.Epoch}
 	if _, err := replicas[0].CreateSession(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 			for range 10 {
 				after := ended.Load()
 				err := replicas[j%2].UpdateSession(t.Context(), rec)
-				if after && !errors.Is(err, authsvc.ErrNotFound) {
+				if after && !errors.Is(err, adapter.ErrNotFound) {
 					t.Errorf("renewed after the end: %v", err)
 				}
 			}
@@ -101,7 +101,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 		ended.Store(true)
 	})
 	wg.Wait()
-	if _, _, err := replicas[0].GetSession(t.Context(), token, token); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, _, err := replicas[0].GetSession(t.Context(), token, token); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the session is back: %v", err)
 	}
 }
@@ -126,8 +126,8 @@ func BenchmarkGetSession(b *testing.B) {
 	s := open(b, realURL(b), newPrefix())
 	for i := range 1000 {
 		id := fmt.Sprint(i)
-		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
-		if _, err := s.SignUp(b.Context(), authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
+		rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
+		if _, err := s.SignUp(b.Context(), adapter.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

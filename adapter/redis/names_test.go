@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // ambiguousNames returns names whose pairs a naive concatenation would confuse.
@@ -34,8 +34,8 @@ func TestPairs(t *testing.T) {
 			for _, b := range ambiguousNames() {
 				n++
 				id := fmt.Sprint(n)
-				acc := authsvc.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
-				if _, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, nil, ""); err != nil {
+				acc := adapter.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
+				if _, err := s.SignUp(t.Context(), adapter.User{ID: id}, &acc, nil, ""); err != nil {
 					t.Fatal(err)
 				}
 				u, err := s.GetUserByAccount(t.Context(), a, b)
@@ -58,13 +58,13 @@ func TestSweepAwkwardNames(t *testing.T) {
 		ended := now.Add(-time.Minute)
 		stored := 0
 		for i, name := range ambiguousNames() {
-			if _, err := s.CreateUser(t.Context(), authsvc.User{ID: name}); err != nil {
+			if _, err := s.CreateUser(t.Context(), adapter.User{ID: name}); err != nil {
 				t.Fatal(err)
 			}
-			rec := authsvc.SessionRecord{ID: name, SessionToken: ambiguousNames()[len(ambiguousNames())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}
+			rec := adapter.SessionRecord{ID: name, SessionToken: ambiguousNames()[len(ambiguousNames())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}
 			_, err := s.CreateSession(t.Context(), rec)
-			err = errors.Join(err, s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: rec.SessionToken, Token: name, Expires: ended},
-				authsvc.Mail{ID: name, Due: now, Expires: ended}, 1000))
+			err = errors.Join(err, s.PutToken(t.Context(), adapter.VerificationToken{Identifier: rec.SessionToken, Token: name, Expires: ended},
+				adapter.Mail{ID: name, Due: now, Expires: ended}, 1000))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var (
@@ -31,9 +31,9 @@ var errData = errors.New("redis: credential data exceeds 64 KiB")
 // meanwhile.
 const searchPage = 500
 
-// SearchUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids or
+// SearchUsers implements [adapter.Adapter]. It orders users by the bytes of their ids or
 // addresses, and takes as many steps as it needs.
-func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []authsvc.User, err error) {
+func (s *Store) SearchUsers(ctx context.Context, q adapter.UserQuery) (found []adapter.User, err error) {
 	index, first, end, due := "users", "-", "+", ""
 	switch {
 	case q.Prefix != "":
@@ -74,22 +74,22 @@ func (s *Store) listAddresses(ctx context.Context) error {
 	}
 }
 
-// GetPerson implements [authsvc.Adapter].
-func (s *Store) GetPerson(ctx context.Context, userID string) (authsvc.Person, error) {
+// GetPerson implements [adapter.Adapter].
+func (s *Store) GetPerson(ctx context.Context, userID string) (adapter.Person, error) {
 	list, err := s.list(ctx, personGet, []string{s.key("user", userID)}, userID)
 	if err != nil {
-		return authsvc.Person{}, err
+		return adapter.Person{}, err
 	}
 	p := rowOf(list[0]).person()
 	p.UserID, p.Credentials = userID, rows(rowOf(list[1]).fields, row.credential)
-	slices.SortFunc(p.Credentials, func(x, y authsvc.Credential) int {
+	slices.SortFunc(p.Credentials, func(x, y adapter.Credential) int {
 		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
 	})
 	return p, nil
 }
 
-// SetPerson implements [authsvc.Adapter].
-func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
+// SetPerson implements [adapter.Adapter].
+func (s *Store) SetPerson(ctx context.Context, userID string, change adapter.PersonUpdate, r *adapter.Revocation) error {
 	args := append([]any{userID}, revocationFields(r)...)
 	add := func(name string, set bool, value func() any) {
 		if set {
@@ -113,18 +113,18 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 }
 
 // numbered sets r.Seq from element i of an answer; r may be nil.
-func numbered(r *authsvc.Revocation, list []any, i int) {
+func numbered(r *adapter.Revocation, list []any, i int) {
 	if r != nil {
 		r.Seq = row{list}.number(i)
 	}
 }
 
-func (s *Store) credentialKey(kind authsvc.CredentialKind, id string) []string {
+func (s *Store) credentialKey(kind adapter.CredentialKind, id string) []string {
 	return []string{s.key("credential", pair(string(kind), id))}
 }
 
-// PutCredential implements [authsvc.Adapter].
-func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+// PutCredential implements [adapter.Adapter].
+func (s *Store) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
 	if len(c.Data) > maxData {
 		return errData
 	}
@@ -133,37 +133,37 @@ func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 	return s.do(ctx, credentialPut, keys, append(credentialFields(c), epoch, most)...)
 }
 
-// GetCredential implements [authsvc.Adapter].
-func (s *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (authsvc.Credential, error) {
+// GetCredential implements [adapter.Adapter].
+func (s *Store) GetCredential(ctx context.Context, kind adapter.CredentialKind, id string) (adapter.Credential, error) {
 	list, err := s.list(ctx, credentialGet, s.credentialKey(kind, id))
 	if err != nil {
-		return authsvc.Credential{}, err
+		return adapter.Credential{}, err
 	}
 	return row{list}.credential(), nil
 }
 
-// UpdateCredential implements [authsvc.Adapter].
-func (s *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+// UpdateCredential implements [adapter.Adapter].
+func (s *Store) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	if len(c.Data) > maxData {
 		return errData
 	}
 	return s.do(ctx, credentialUpdate, s.credentialKey(c.Kind, c.ID), credentialFields(c)...)
 }
 
-// TryCredential implements [authsvc.Adapter].
-func (s *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+// TryCredential implements [adapter.Adapter].
+func (s *Store) TryCredential(ctx context.Context, kind adapter.CredentialKind, id string, most int) error {
 	return s.do(ctx, credentialTry, s.credentialKey(kind, id), most)
 }
 
-// DeleteCredential implements [authsvc.Adapter].
-func (s *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+// DeleteCredential implements [adapter.Adapter].
+func (s *Store) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, userID string, r *adapter.Revocation) error {
 	list, err := s.list(ctx, credentialDelete, s.credentialKey(kind, id), append([]any{string(kind), id, userID}, revocationFields(r)...)...)
 	numbered(r, list, 0)
 	return err
 }
 
-// DeleteCredentials implements [authsvc.Adapter].
-func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc.Revocation, kinds ...authsvc.CredentialKind) (int, error) {
+// DeleteCredentials implements [adapter.Adapter].
+func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *adapter.Revocation, kinds ...adapter.CredentialKind) (int, error) {
 	args := append([]any{userID}, revocationFields(r)...)
 	for _, kind := range kinds {
 		args = append(args, string(kind))

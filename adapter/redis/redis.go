@@ -13,6 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/text"
 )
 
@@ -23,7 +24,7 @@ type Options struct {
 	Prefix string
 }
 
-// A Store is an [authsvc.Adapter] backed by one Redis database. Any number of processes
+// A Store is an [adapter.Adapter] backed by one Redis database. Any number of processes
 // may share it.
 //
 // Every step is one Lua script, which Redis runs as a whole and on its own. All keys
@@ -40,9 +41,9 @@ type Store struct {
 }
 
 var (
-	_ authsvc.Adapter  = (*Store)(nil)
+	_ adapter.Adapter  = (*Store)(nil)
 	_ authsvc.AuditLog = (*Store)(nil)
-	_ authsvc.Clock    = (*Store)(nil)
+	_ adapter.Clock    = (*Store)(nil)
 )
 
 var prefixes = text.LazyRegexp(`^[A-Za-z0-9._:-]+$`)
@@ -109,7 +110,7 @@ func (s *Store) Warnings() []string { return s.warnings }
 // Close closes all connections. Calls in flight fail.
 func (s *Store) Close() error { return s.client.Close() }
 
-// Ping implements [authsvc.Adapter].
+// Ping implements [adapter.Adapter].
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.call(ctx, "ping", true, func() *goredis.Cmd { return goredis.NewCmd(ctx, "ping") })
 	return err

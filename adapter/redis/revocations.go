@@ -9,7 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // logPage is the number of revocations that one command reads. Redis runs nothing else
@@ -29,8 +29,8 @@ var (
 	errTime = errors.New("redis: the server does not report the time")
 )
 
-// Revoke implements [authsvc.Adapter].
-func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+// Revoke implements [adapter.Adapter].
+func (s *Store) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	var args []any
 	for _, r := range list {
 		args = append(args, revocationFields(r)...)
@@ -42,9 +42,9 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return err
 }
 
-// Revocations implements [authsvc.Adapter]. Steps are committed one by one in the order
+// Revocations implements [adapter.Adapter]. Steps are committed one by one in the order
 // of their numbers, so the last number is the cursor.
-func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []adapter.Revocation, next int64, err error) {
 	for next = after; len(list) < limit; {
 		size := min(limit-len(list), logPage)
 		entries, err := s.logAfter(ctx, next, size)
@@ -74,7 +74,7 @@ func (s *Store) logAfter(ctx context.Context, after int64, size int) ([]any, err
 }
 
 // revocation parses an entry of the log; see script/records.lua.
-func revocation(entry any) (r authsvc.Revocation, err error) {
+func revocation(entry any) (r adapter.Revocation, err error) {
 	text, _ := entry.(string)
 	var numbers [3]int64
 	for i := range numbers {
@@ -88,7 +88,7 @@ func revocation(entry any) (r authsvc.Revocation, err error) {
 	if !whole {
 		return r, errLog
 	}
-	return authsvc.Revocation{Key: key, UserID: user, Seq: numbers[0],
+	return adapter.Revocation{Key: key, UserID: user, Seq: numbers[0],
 		NotBefore: time.UnixMilli(numbers[1]).UTC(), Expires: time.UnixMilli(numbers[2]).UTC()}, nil
 }
 
@@ -103,7 +103,7 @@ func (s *Store) moveLog(ctx context.Context) error {
 	}
 }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	answer, err := s.ask(ctx, "time")
 	if err != nil {

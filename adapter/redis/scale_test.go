@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // scaled returns AUTHSVC_SCALE, a number of users, or 0 if it is not set.
@@ -79,9 +79,9 @@ func fillLog(t *testing.T, s *Store, n int) {
 	t.Helper()
 	expires := time.Now().Add(720 * time.Hour)
 	for i := 0; i < n; i += batch {
-		var list []*authsvc.Revocation
+		var list []*adapter.Revocation
 		for j := i; j < min(i+batch, n); j++ {
-			list = append(list, &authsvc.Revocation{Key: fmt.Sprintf("sid:0123456789012345678901234567890123456%06d", j), NotBefore: time.Now(), Expires: expires})
+			list = append(list, &adapter.Revocation{Key: fmt.Sprintf("sid:0123456789012345678901234567890123456%06d", j), NotBefore: time.Now(), Expires: expires})
 		}
 		if err := s.Revoke(t.Context(), list...); err != nil {
 			t.Fatal(err)

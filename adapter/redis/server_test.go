@@ -15,7 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/servertest"
 )
@@ -106,26 +106,26 @@ func realURL(t testing.TB) string {
 
 // A suite is the adapter under test; it can open the same store again.
 type suite struct {
-	authsvc.Adapter
-	reopen func(t *testing.T) authsvc.Adapter
+	adapter.Adapter
+	reopen func(t *testing.T) adapter.Adapter
 }
 
-func (s suite) Unwrap() authsvc.Adapter { return s.Adapter }
+func (s suite) Unwrap() adapter.Adapter { return s.Adapter }
 
-func (s suite) Reopen(t *testing.T) authsvc.Adapter { return s.reopen(t) }
+func (s suite) Reopen(t *testing.T) adapter.Adapter { return s.reopen(t) }
 
-func redisOnly(url string) func(*testing.T) authsvc.Adapter {
-	return func(t *testing.T) authsvc.Adapter {
+func redisOnly(url string) func(*testing.T) adapter.Adapter {
+	return func(t *testing.T) adapter.Adapter {
 		prefix := newPrefix()
-		reopen := func(t *testing.T) authsvc.Adapter { return open(t, url, prefix) }
+		reopen := func(t *testing.T) adapter.Adapter { return open(t, url, prefix) }
 		return suite{reopen(t), reopen}
 	}
 }
 
-func besideMemory(url string) func(*testing.T) authsvc.Adapter {
-	return func(t *testing.T) authsvc.Adapter {
+func besideMemory(url string) func(*testing.T) adapter.Adapter {
+	return func(t *testing.T) adapter.Adapter {
 		prefix, main := newPrefix(), memory.New()
-		reopen := func(t *testing.T) authsvc.Adapter { return Beside(main, open(t, url, prefix)) }
+		reopen := func(t *testing.T) adapter.Adapter { return Beside(main, open(t, url, prefix)) }
 		return suite{reopen(t), reopen}
 	}
 }
@@ -225,7 +225,7 @@ func (p *process) admin(words ...any) string {
 }
 
 // endSessionsOf returns a revocation of all sessions of a user.
-func endSessionsOf(userID string) *authsvc.Revocation {
+func endSessionsOf(userID string) *adapter.Revocation {
 	now := time.Now()
-	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: now, Expires: now.Add(time.Hour)}
+	return &adapter.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: now, Expires: now.Add(time.Hour)}
 }

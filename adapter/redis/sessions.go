@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var (
@@ -24,20 +24,20 @@ var (
 
 var errNoDigest = errors.New("redis: session record without digest")
 
-// CreateSession implements [authsvc.Adapter].
-func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+// CreateSession implements [adapter.Adapter].
+func (s *Store) CreateSession(ctx context.Context, rec adapter.SessionRecord) (adapter.SessionRecord, error) {
 	return s.createSession(ctx, rec, false)
 }
 
 // createSession stores a session. If elsewhere is set, users are in another store, and
 // the caller must check that the user exists.
-func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, elsewhere bool) (authsvc.SessionRecord, error) {
+func (s *Store) createSession(ctx context.Context, rec adapter.SessionRecord, elsewhere bool) (adapter.SessionRecord, error) {
 	if rec.Digest == "" {
-		return authsvc.SessionRecord{}, errNoDigest
+		return adapter.SessionRecord{}, errNoDigest
 	}
 	keys := []string{s.sessionKey(rec), s.key("user", rec.UserID)}
 	if err := s.do(ctx, sessionCreate, keys, append(sessionFields(rec), elsewhere)...); err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return storedSession(rec), nil
 }
@@ -56,14 +56,14 @@ func (s *Store) endSessionsBefore(ctx context.Context, userID string, epoch int6
 
 // sessionKey returns the key of a session. Sessions without a token are stored under
 // their digest.
-func (s *Store) sessionKey(rec authsvc.SessionRecord) string {
+func (s *Store) sessionKey(rec adapter.SessionRecord) string {
 	if rec.SessionToken == "" {
 		return s.key("jwt", rec.Digest)
 	}
 	return s.key("session", rec.SessionToken)
 }
 
-func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {
+func storedSession(rec adapter.SessionRecord) adapter.SessionRecord {
 	rec.Expires, rec.Began = stored(rec.Expires), stored(rec.Began)
 	rec.AuthTime, rec.SecondAt, rec.Seen = stored(rec.AuthTime), stored(rec.SecondAt), stored(rec.Seen)
 	if rec.SessionToken == "" {
@@ -72,31 +72,31 @@ func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {
 	return rec
 }
 
-// GetSession implements [authsvc.Adapter].
-func (s *Store) GetSession(ctx context.Context, token, _ string) (authsvc.SessionRecord, authsvc.User, error) {
+// GetSession implements [adapter.Adapter].
+func (s *Store) GetSession(ctx context.Context, token, _ string) (adapter.SessionRecord, adapter.User, error) {
 	rec, u, err := s.getSession(ctx, token)
 	if err == nil && u.ID == "" {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	if err != nil {
-		return authsvc.SessionRecord{}, authsvc.User{}, err
+		return adapter.SessionRecord{}, adapter.User{}, err
 	}
 	return rec, u, nil
 }
 
 // getSession returns a session, and its user unless users are in another store.
-func (s *Store) getSession(ctx context.Context, token string) (authsvc.SessionRecord, authsvc.User, error) {
+func (s *Store) getSession(ctx context.Context, token string) (adapter.SessionRecord, adapter.User, error) {
 	list, err := s.list(ctx, sessionGet, []string{s.key("session", token)})
 	if err != nil {
-		return authsvc.SessionRecord{}, authsvc.User{}, err
+		return adapter.SessionRecord{}, adapter.User{}, err
 	}
 	rec := rowOf(list[0]).session()
-	rec.SessionOrigin, rec.Seen = authsvc.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
+	rec.SessionOrigin, rec.Seen = adapter.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
 	return rec, rowOf(list[1]).user(), nil
 }
 
-// UpdateSession implements [authsvc.Adapter].
-func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
+// UpdateSession implements [adapter.Adapter].
+func (s *Store) UpdateSession(ctx context.Context, rec adapter.SessionRecord) error {
 	if rec.Digest == "" {
 		return errNoDigest
 	}
@@ -104,27 +104,27 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 		rec.SessionToken, millis(rec.Expires), optional(rec.Began), rec.Provider, optional(rec.AuthTime))
 }
 
-// DeleteSession implements [authsvc.Adapter].
-func (s *Store) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+// DeleteSession implements [adapter.Adapter].
+func (s *Store) DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error) {
 	list, err := s.list(ctx, sessionDelete, []string{s.key("session", token)}, token)
 	if err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return row{list}.session(), nil
 }
 
-// DeleteSessionOf implements [authsvc.Adapter].
-func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
+// DeleteSessionOf implements [adapter.Adapter].
+func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (adapter.SessionRecord, error) {
 	list, err := s.list(ctx, sessionDropOf, []string{s.key("session-digest", digest)}, userID, digest)
 	if err != nil {
-		return authsvc.SessionRecord{}, err
+		return adapter.SessionRecord{}, err
 	}
 	return row{list}.session(), nil
 }
 
-// TouchSessions implements [authsvc.Adapter]. It takes several steps if there are many
+// TouchSessions implements [adapter.Adapter]. It takes several steps if there are many
 // sessions.
-func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+func (s *Store) TouchSessions(ctx context.Context, seen []adapter.SessionSeen) error {
 	if err := contextError(ctx); err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) e
 	return nil
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (s *Store) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+// ListSessions implements [adapter.Adapter].
+func (s *Store) ListSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
 	list, err := s.list(ctx, sessionList, []string{s.key("sessions", userID)}, userID)
 	return rows(list, row.session), err
 }

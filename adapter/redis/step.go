@@ -12,7 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/text"
 )
 
@@ -92,7 +92,7 @@ var (
 )
 
 // run runs a step and returns its answer. If the answer stands for an error of
-// [authsvc.Adapter], run returns that error.
+// [adapter.Adapter], run returns that error.
 func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (any, error) {
 	line := make([]any, 0, 4+len(keys)+len(args))
 	text, sum := st.script()
@@ -117,15 +117,15 @@ func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (
 func outcome(answer any) error {
 	switch answer {
 	case "NOTFOUND":
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	case "CONFLICT":
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	case "STALE":
-		return authsvc.ErrStale
+		return adapter.ErrStale
 	case "MANY":
-		return authsvc.ErrTooMany
+		return adapter.ErrTooMany
 	case "FULL":
-		return authsvc.ErrQueueFull
+		return adapter.ErrQueueFull
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxPayload is the size limit of a queued mail, in bytes.
@@ -24,8 +24,8 @@ var (
 	mailDelete = idempotent("mail_delete")
 )
 
-// PutToken implements [authsvc.Adapter].
-func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+// PutToken implements [adapter.Adapter].
+func (s *Store) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload
 	}
@@ -34,52 +34,52 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 		m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
 }
 
-// PutMail implements [authsvc.Adapter].
-func (s *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+// PutMail implements [adapter.Adapter].
+func (s *Store) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload
 	}
 	return s.do(ctx, mailPut, []string{s.key("mail", m.ID)}, m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
 }
 
-// GetToken implements [authsvc.Adapter].
-func (s *Store) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+// GetToken implements [adapter.Adapter].
+func (s *Store) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
 	return s.link(ctx, tokenGet, identifier, token)
 }
 
-// TakeToken implements [authsvc.Adapter].
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+// TakeToken implements [adapter.Adapter].
+func (s *Store) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
 	return s.link(ctx, tokenTake, identifier, token)
 }
 
-func (s *Store) link(ctx context.Context, step *step, identifier, token string) (authsvc.VerificationToken, error) {
+func (s *Store) link(ctx context.Context, step *step, identifier, token string) (adapter.VerificationToken, error) {
 	list, err := s.list(ctx, step, []string{s.key("link", token)}, identifier)
 	if err != nil {
-		return authsvc.VerificationToken{}, err
+		return adapter.VerificationToken{}, err
 	}
 	return row{list}.link(), nil
 }
 
-// VoidTokens implements [authsvc.Adapter].
+// VoidTokens implements [adapter.Adapter].
 func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return s.do(ctx, tokenVoid, []string{s.key("links", identifier)}, identifier)
 }
 
-// ClaimMail implements [authsvc.Adapter].
-func (s *Store) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+// ClaimMail implements [adapter.Adapter].
+func (s *Store) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {
 	list, err := s.list(ctx, mailClaim, []string{s.tag + "queue"}, millis(now), millis(retry))
 	if err != nil {
-		return authsvc.Mail{}, err
+		return adapter.Mail{}, err
 	}
 	return row{list}.mail(), nil
 }
 
-// DelayMail implements [authsvc.Adapter].
+// DelayMail implements [adapter.Adapter].
 func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return s.do(ctx, mailDelay, []string{s.key("mail", id)}, id, millis(due))
 }
 
-// DeleteMail implements [authsvc.Adapter].
+// DeleteMail implements [adapter.Adapter].
 func (s *Store) DeleteMail(ctx context.Context, id string) error {
 	return s.do(ctx, mailDelete, []string{s.key("mail", id)}, id)
 }

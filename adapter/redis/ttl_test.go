@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // kind returns the kind of a key, without tag and name.
@@ -18,17 +19,17 @@ func kind(s *Store, key string) string {
 func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	t.Helper()
 	now := time.Now()
-	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
-	rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: expires}
-	_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "u@example.com"}, &acc, &rec, "")
-	_, _, permitErr := s.Permit(t.Context(), expires.Add(-time.Second), authsvc.Quota{Key: "k", Interval: time.Second})
+	acc := adapter.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
+	rec := adapter.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: expires}
+	_, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "u@example.com"}, &acc, &rec, "")
+	_, _, permitErr := s.Permit(t.Context(), expires.Add(-time.Second), adapter.Quota{Key: "k", Interval: time.Second})
 	_, metaErr := s.PutMeta(t.Context(), "k", "v")
 	for _, err := range []error{
 		err, permitErr, metaErr,
-		s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "u@example.com", Token: "l", Expires: expires},
-			authsvc.Mail{ID: "l", Due: now, Expires: expires}, 10),
+		s.PutToken(t.Context(), adapter.VerificationToken{Identifier: "u@example.com", Token: "l", Expires: expires},
+			adapter.Mail{ID: "l", Due: now, Expires: expires}, 10),
 		s.UseOnce(t.Context(), "k", expires),
-		s.Revoke(t.Context(), &authsvc.Revocation{Key: "user:u", UserID: "u", Expires: expires}),
+		s.Revoke(t.Context(), &adapter.Revocation{Key: "user:u", UserID: "u", Expires: expires}),
 		s.Lease(t.Context(), "k", "h", now, expires),
 		s.PutAudit(t.Context(), []authsvc.AuditRecord{{ID: "a", AuditEvent: authsvc.AuditEvent{Name: "n", Time: now}}}),
 	} {
@@ -104,7 +105,7 @@ func TestTimeToLiveMoves(t *testing.T) {
 		storeOneOfEach(t, s, time.Now().Add(time.Hour))
 		for _, hours := range []time.Duration{700, 2} {
 			expires := time.Now().Add(hours * time.Hour)
-			rec := authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: expires}
+			rec := adapter.SessionRecord{SessionToken: "t", Digest: "d", Expires: expires}
 			if err := s.UpdateSession(t.Context(), rec); err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +138,7 @@ func TestNothingIsLeft(t *testing.T) {
 					s.client.Del(t.Context(), name)
 				}
 			}
-			if _, err := s.ClaimMail(t.Context(), time.Now(), time.Now()); err != authsvc.ErrNotFound {
+			if _, err := s.ClaimMail(t.Context(), time.Now(), time.Now()); err != adapter.ErrNotFound {
 				t.Errorf("claimed a dead mail: %v", err)
 			}
 		},

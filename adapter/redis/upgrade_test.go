@@ -8,7 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 )
 
@@ -52,7 +52,7 @@ func oldRevocations(n int) (list []oldRevocation) {
 }
 
 // wholeLog reads the log in pages.
-func wholeLog(t *testing.T, a authsvc.Adapter, after int64) (all []authsvc.Revocation, next int64) {
+func wholeLog(t *testing.T, a adapter.Adapter, after int64) (all []adapter.Revocation, next int64) {
 	t.Helper()
 	for {
 		list, next, err := a.Revocations(t.Context(), after, 7)
@@ -103,7 +103,7 @@ func TestUpgrade(t *testing.T) {
 		for _, r := range list {
 			byKey[r.Key] = r.Seq
 		}
-		if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u1"}); err != nil {
+		if _, err := s.CreateUser(t.Context(), adapter.User{ID: "u1"}); err != nil {
 			t.Fatal(err)
 		}
 		u, err := s.GetUser(t.Context(), "u1")
@@ -149,7 +149,7 @@ func TestUpgradeBroken(t *testing.T) {
 		s := open(t, url, prefix)
 		checkMoved(t, s, want)
 
-		if err := s.Revoke(t.Context(), &authsvc.Revocation{Key: "sid:s0", NotBefore: time.Now(), Expires: time.Now()}); err != nil {
+		if err := s.Revoke(t.Context(), &adapter.Revocation{Key: "sid:s0", NotBefore: time.Now(), Expires: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		list, _ := wholeLog(t, s, 0)
@@ -183,7 +183,7 @@ func TestUpgradeAddresses(t *testing.T) {
 		}
 		ada := func(a *Store) int {
 			t.Helper()
-			found, err := a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "ada", Limit: 2 * users})
+			found, err := a.SearchUsers(t.Context(), adapter.UserQuery{Prefix: "ada", Limit: 2 * users})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // batch is the number of records that one step of Sweep, SweepAudit or TouchSessions
@@ -22,13 +22,13 @@ var (
 	sweep   = nonIdempotent("sweep")
 )
 
-// UseOnce implements [authsvc.Adapter].
+// UseOnce implements [adapter.Adapter].
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return s.do(ctx, useOnce, []string{s.key("once", key)}, key, millis(expires))
 }
 
-// Permit implements [authsvc.Adapter]. It counts in microseconds.
-func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+// Permit implements [adapter.Adapter]. It counts in microseconds.
+func (s *Store) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	var keys []string
 	args := []any{now.UnixMicro()}
 	for _, q := range list {
@@ -42,22 +42,22 @@ func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota
 	return int(row{answer}.number(0)), time.Duration(row{answer}.number(1)) * time.Microsecond, nil
 }
 
-// Lease implements [authsvc.Adapter].
+// Lease implements [adapter.Adapter].
 func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return s.do(ctx, lease, []string{s.key("lease", name)}, name, holder, millis(now), millis(until))
 }
 
-// Release implements [authsvc.Adapter].
+// Release implements [adapter.Adapter].
 func (s *Store) Release(ctx context.Context, name, holder string) error {
 	return s.do(ctx, release, []string{s.key("lease", name)}, name, holder)
 }
 
-// GetMeta implements [authsvc.Adapter].
+// GetMeta implements [adapter.Adapter].
 func (s *Store) GetMeta(ctx context.Context, key string) (string, error) {
 	return s.meta(ctx, metaGet, key)
 }
 
-// PutMeta implements [authsvc.Adapter].
+// PutMeta implements [adapter.Adapter].
 func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) {
 	return s.meta(ctx, metaPut, key, value)
 }
@@ -68,12 +68,12 @@ func (s *Store) meta(ctx context.Context, st *step, key string, args ...any) (st
 	return row{list}.text(0), err
 }
 
-// SetMeta implements [authsvc.Adapter].
+// SetMeta implements [adapter.Adapter].
 func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.do(ctx, metaSet, []string{s.key("meta", key)}, value)
 }
 
-// Sweep implements [authsvc.Adapter]. It takes several steps if there is much to
+// Sweep implements [adapter.Adapter]. It takes several steps if there is much to
 // delete.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	total := 0

@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 var (
@@ -16,37 +16,37 @@ var (
 	epochGet      = idempotent("epoch_get")
 )
 
-// CreateUser implements [authsvc.Adapter].
-func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+// CreateUser implements [adapter.Adapter].
+func (s *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
 	return s.SignUp(ctx, u, nil, nil, "")
 }
 
 // user runs a step that returns a user.
-func (s *Store) user(ctx context.Context, st *step, key string, args ...any) (authsvc.User, error) {
+func (s *Store) user(ctx context.Context, st *step, key string, args ...any) (adapter.User, error) {
 	list, err := s.list(ctx, st, []string{key}, args...)
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	return row{list}.user(), nil
 }
 
-// GetUser implements [authsvc.Adapter].
-func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+// GetUser implements [adapter.Adapter].
+func (s *Store) GetUser(ctx context.Context, id string) (adapter.User, error) {
 	return s.user(ctx, userGet, s.key("user", id))
 }
 
-// GetUserByEmail implements [authsvc.Adapter].
-func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+// GetUserByEmail implements [adapter.Adapter].
+func (s *Store) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
 	return s.user(ctx, userByEmail, s.key("email", email))
 }
 
-// GetUserByAccount implements [authsvc.Adapter].
-func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+// GetUserByAccount implements [adapter.Adapter].
+func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
 	return s.user(ctx, userByAccount, s.accountKey(provider, providerAccountID))
 }
 
-// UpdateUser implements [authsvc.Adapter].
-func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+// UpdateUser implements [adapter.Adapter].
+func (s *Store) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (adapter.User, error) {
 	args := []any{id}
 	for name, value := range map[string]*string{"name": change.Name, "email": change.Email, "image": change.Image} {
 		if value != nil {
@@ -62,22 +62,22 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	return s.user(ctx, userUpdate, s.key("user", id), args...)
 }
 
-// DeleteUser implements [authsvc.Adapter].
-func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+// DeleteUser implements [adapter.Adapter].
+func (s *Store) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	args := append([]any{id}, revocationFields(r)...)
 	list, err := s.list(ctx, userDelete, []string{s.key("user", id)}, args...)
 	r.Seq = row{list}.number(0)
 	return err
 }
 
-// GetEpoch implements [authsvc.Adapter].
+// GetEpoch implements [adapter.Adapter].
 func (s *Store) GetEpoch(ctx context.Context, userID string) (int64, error) {
 	list, err := s.list(ctx, epochGet, []string{s.key("epoch", userID)})
 	return row{list}.number(0), err
 }
 
-// ListUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids.
-func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+// ListUsers implements [adapter.Adapter]. It orders users by the bytes of their ids.
+func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]adapter.User, error) {
 	from := "-"
 	if after != "" {
 		from = "(" + after

@@ -13,7 +13,7 @@ import (
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
@@ -222,7 +222,7 @@ func filled(t *testing.T) []byte {
 	t.Helper()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	for i := range 20 {
-		u := authsvc.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
+		u := adapter.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
 		if _, err := s.CreateUser(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}

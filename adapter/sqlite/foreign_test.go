@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
@@ -59,7 +59,7 @@ func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+			adaptertest.Run(t, func(t *testing.T) adapter.Adapter {
 				path := filepath.Join(t.TempDir(), "dev.db")
 				if err := os.WriteFile(path, file, 0o600); err != nil {
 					t.Fatal(err)
@@ -87,7 +87,7 @@ func TestTimesOfOthers(t *testing.T) {
 			t.Parallel()
 			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true}, sqladapter.TestHooks{})
 			at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
-			if _, err := s.SignUp(t.Context(), authsvc.User{ID: "new", EmailVerified: at}, nil, &authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}, ""); err != nil {
+			if _, err := s.SignUp(t.Context(), adapter.User{ID: "new", EmailVerified: at}, nil, &adapter.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}, ""); err != nil {
 				t.Fatal(err)
 			}
 			got := sqltest.Query(t, s.db, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)

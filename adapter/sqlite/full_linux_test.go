@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestDiskFull checks that on a full disk only writes fail. When there is space again,
@@ -72,7 +72,7 @@ func fillUp(dir string, room func() error) error {
 	}
 	n, name := 0, strings.Repeat("x", 10_000)
 	write := func() error {
-		_, err := s.CreateUser(ctx, authsvc.User{ID: fmt.Sprint(n), Name: name})
+		_, err := s.CreateUser(ctx, adapter.User{ID: fmt.Sprint(n), Name: name})
 		if err == nil {
 			n++
 		}
@@ -84,7 +84,7 @@ func fillUp(dir string, room func() error) error {
 	switch {
 	case err == nil:
 		return errors.New("the disk never filled up")
-	case errors.Is(err, authsvc.ErrConflict), errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, adapter.ErrConflict), errors.Is(err, adapter.ErrNotFound):
 		return fmt.Errorf("a full disk is taken for something else: %w", err)
 	case n == 0:
 		return fmt.Errorf("there was no room at all: %w", err)

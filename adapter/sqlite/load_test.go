@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
@@ -34,9 +34,9 @@ func TestWritersBesideLongReader(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			store := []authsvc.Adapter{a, b}[i%2]
-			s := authsvc.SessionRecord{ID: fmt.Sprint(i), SessionToken: fmt.Sprint("t", i), Digest: fmt.Sprint("d", i), Expires: time.Now()}
-			if _, err := store.SignUp(t.Context(), authsvc.User{ID: fmt.Sprint("u", i)}, nil, &s, ""); err != nil {
+			store := []adapter.Adapter{a, b}[i%2]
+			s := adapter.SessionRecord{ID: fmt.Sprint(i), SessionToken: fmt.Sprint("t", i), Digest: fmt.Sprint("d", i), Expires: time.Now()}
+			if _, err := store.SignUp(t.Context(), adapter.User{ID: fmt.Sprint("u", i)}, nil, &s, ""); err != nil {
 				t.Error(err)
 			}
 			if _, err := store.DeleteSession(t.Context(), s.SessionToken); err != nil {

@@ -86,6 +86,6 @@ func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.I
 	return err
 }
 
-// Ping implements [authsvc.Adapter]. It fails if the file cannot be queried or its
+// Ping implements [adapter.Adapter]. It fails if the file cannot be queried or its
 // schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }

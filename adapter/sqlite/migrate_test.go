@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
@@ -51,7 +51,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	name := "Ann B."
-	if _, err := s.UpdateUser(t.Context(), "cl1", authsvc.UserUpdate{Name: &name}); err != nil {
+	if _, err := s.UpdateUser(t.Context(), "cl1", adapter.UserUpdate{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
 	if got := sqltest.Query(t, testDatabase.Connected(t, path), `SELECT emailVerified, typeof(emailVerified), extra FROM User WHERE id = 'cl1'`); !strings.HasSuffix(got[0], "text kept") {
@@ -77,7 +77,7 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 		t.Errorf("created again: %s", got)
 	}
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, Began: moment, Provider: "p"}
+	rec := adapter.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, Began: moment, Provider: "p"}
 	if _, err := s.CreateSession(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 	if n, err := s.Sweep(t.Context(), moment.Add(time.Millisecond), 10); n == 0 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
-	if _, _, err := s.GetSession(t.Context(), "tok9", "d9"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, _, err := s.GetSession(t.Context(), "tok9", "d9"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("after the sweep: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
 )
@@ -40,7 +40,7 @@ type Options struct {
 	Shares bool
 }
 
-// A Store is an [authsvc.Adapter] backed by one file. Any number of processes on one
+// A Store is an [adapter.Adapter] backed by one file. Any number of processes on one
 // machine may share the file.
 //
 // Writes go through one connection and wait up to 5 s for other processes' writes. The
@@ -56,7 +56,7 @@ type Store struct {
 	writer *pool
 }
 
-var _ authsvc.Adapter = (*Store)(nil)
+var _ adapter.Adapter = (*Store)(nil)
 
 // Open opens a file. location is a path, or a URL such as sqlite:authsvc.db or
 // sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600. Open refuses

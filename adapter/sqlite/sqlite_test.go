@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adaptertest"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqlfault"
@@ -105,13 +105,13 @@ func migrated(t testing.TB, o Options) []byte {
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s shared) Reopen(t *testing.T) authsvc.Adapter {
+func (s shared) Reopen(t *testing.T) adapter.Adapter {
 	return opened(t, s.location, s.options, sqladapter.TestHooks{})
 }
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, Options{}, sqladapter.TestHooks{}) })
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter { return newShared(t, Options{}, sqladapter.TestHooks{}) })
 }
 
 // awkward returns options with renamed tables, some of whose names need quoting.
@@ -128,13 +128,13 @@ func awkward() Options {
 func TestAdapterWithoutReturning(t *testing.T) {
 	t.Parallel()
 	test := sqladapter.TestHooks{Dialect: func(d *sqladapter.Dialect) { d.Returning = false }}
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, awkward(), test) })
+	adaptertest.Run(t, func(t *testing.T) adapter.Adapter { return newShared(t, awkward(), test) })
 }
 
 // TestRetry checks that a step is repeated from its beginning after a busy error.
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
+	sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) adapter.Adapter {
 		return newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase, Dialect: func(d *sqladapter.Dialect) {
 			d.Retryable = func(err error) bool { return errors.Is(err, sqlfault.ErrFault) }
 		}})

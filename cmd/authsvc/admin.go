@@ -16,6 +16,7 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/metrics"
 	"authsvc/internal/protocol/weburl"
+	"authsvc/stats"
 )
 
 // adminMode is the file mode of the admin.listen socket.
@@ -114,7 +115,7 @@ func (srv *server) metrics() []byte {
 }
 
 // writeStats writes the engine's counts.
-func writeStats(t *metrics.Text, s authsvc.Stats) {
+func writeStats(t *metrics.Text, s stats.Stats) {
 	var decisions, open, closed, issued, ages, requests, signIns, events []metrics.Sample
 	for k, n := range s.Requests {
 		requests = append(requests, metrics.Sample{Labels: []string{k.Route, k.Method, strconv.Itoa(k.Status)}, Value: float64(n)})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
 	tables "authsvc/internal/sql/stores"
@@ -167,7 +168,7 @@ func (k *checker) checkSigningKeys(ctx context.Context, st *store) (print func()
 		_, err = service.SigningKeys(ctx)
 	}
 	return func() {
-		if errors.Is(err, authsvc.ErrSealedKeys) {
+		if errors.Is(err, engine.ErrSealedKeys) {
 			k.report("signing keys", "", inCommands(err))
 		}
 	}
@@ -249,7 +250,7 @@ func (k *checker) olderStatus(status tables.Status) (string, error) {
 }
 
 // checkEngine returns the reason why the engine would not start with a store.
-func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
+func (k *checker) checkEngine(ctx context.Context, a adapter.Adapter) error {
 	service, err := prepareEngine(k.settings, a)
 	if err == nil {
 		err = k.settings.Explain(service.CheckStore(ctx))

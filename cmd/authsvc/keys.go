@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
 )
@@ -54,11 +53,11 @@ func (p *program) withKeys(do func(*engine.Operator) error) error {
 // inCommands rewrites errors about signing keys in the terms of the configuration.
 func inCommands(err error) error {
 	switch {
-	case errors.Is(err, authsvc.ErrNoTokens):
+	case errors.Is(err, engine.ErrNoTokens):
 		return errors.New("tokens.audiences is not set, so there are no signing keys")
-	case errors.Is(err, authsvc.ErrDerivedKeys):
+	case errors.Is(err, engine.ErrDerivedKeys):
 		return errors.New("without storage the signing keys are derived from secret: put a new secret in front of it")
-	case errors.Is(err, authsvc.ErrSealedKeys):
+	case errors.Is(err, engine.ErrSealedKeys):
 		return errors.New("secret does not open the signing keys in the store: add the secret that sealed them as a further entry, or replace them with `authsvc keys rotate --now`")
 	}
 	return err
@@ -73,7 +72,7 @@ func (c keysList) Run(p *program) error {
 func (c keysRotate) Run(p *program) error {
 	return p.withKeys(func(service *engine.Operator) error {
 		_, err := service.SigningKeys(p.ctx)
-		sealed := errors.Is(err, authsvc.ErrSealedKeys)
+		sealed := errors.Is(err, engine.ErrSealedKeys)
 		if err != nil && !(sealed && c.Now) {
 			return err
 		}
@@ -111,12 +110,12 @@ func (c keysRetire) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(keys, func(k authsvc.SigningKey) bool { return k.ID == c.KID })
+		i := slices.IndexFunc(keys, func(k engine.SigningKey) bool { return k.ID == c.KID })
 		if i < 0 {
 			return fmt.Errorf("no signing key has the kid %q; `authsvc keys list` shows all", truncate(c.KID))
 		}
 		what := "remove the key " + c.KID + " from the set; the tokens that it signed are then refused"
-		if keys[i].State == authsvc.KeySigning {
+		if keys[i].State == engine.KeySigning {
 			what += ", and its successor starts to sign at once"
 		}
 		if c.DryRun {

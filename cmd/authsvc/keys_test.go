@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc"
+	"authsvc/engine"
 )
 
 // TestKeysRetire: retiring the signing key activates a successor at once, and requires
@@ -31,10 +31,10 @@ func TestKeysRetire(t *testing.T) {
 		}
 		return out.String() + errs.String()
 	}
-	list := func() (keys []authsvc.SigningKey) {
+	list := func() (keys []engine.SigningKey) {
 		t.Helper()
 		for line := range strings.Lines(command(exitOK, "keys", "--json")) {
-			var k authsvc.SigningKey
+			var k engine.SigningKey
 			if err := json.Unmarshal([]byte(line), &k); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestKeysRetire(t *testing.T) {
 	command(exitOK, "migrate", "up")
 	command(exitOK, "keys", "rotate", "--now", "--yes")
 	first := list()
-	if len(first) != 1 || first[0].State != authsvc.KeySigning {
+	if len(first) != 1 || first[0].State != engine.KeySigning {
 		t.Fatalf("%+v", first)
 	}
 	if out := command(exitOK, "keys", "retire", first[0].ID, "--dry-run"); !strings.Contains(out, "would remove the key "+first[0].ID) || !strings.Contains(out, "its successor starts to sign at once") {
@@ -60,7 +60,7 @@ func TestKeysRetire(t *testing.T) {
 	if out := command(exitOK, "keys", "retire", first[0].ID, "--yes"); strings.Contains(out, first[0].ID) || !strings.Contains(out, "signing") {
 		t.Error(out)
 	}
-	if after := list(); len(after) != 1 || after[0].ID == first[0].ID || after[0].State != authsvc.KeySigning {
+	if after := list(); len(after) != 1 || after[0].ID == first[0].ID || after[0].State != engine.KeySigning {
 		t.Errorf("%+v", after)
 	}
 	if out := command(exitOK, "audit"); strings.Count(out, "keys.rotated") != 2 || strings.Count(out, "keys.retired") != 1 {

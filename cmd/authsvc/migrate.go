@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
 	tables "authsvc/internal/sql/stores"
 )
@@ -332,7 +333,7 @@ func (p *program) plan(d tables.Direction) error {
 // Run records the mode in the store. Sessions and links of the old mode are stored in
 // another form and are no longer recognised; the sweep removes them when they expire.
 func (c migrateCompat) Run(p *program) error {
-	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
+	return p.accept(c.DryRun, func(s *config.Settings, a adapter.Adapter) (string, error) {
 		if !c.DryRun {
 			question := fmt.Sprintf("Change %s to compat %s? All sessions and links of the other mode end.", describeStorage(s), c.Mode)
 			if err := p.confirm(question, c.Yes); err != nil {
@@ -350,13 +351,13 @@ func (c migrateCompat) Run(p *program) error {
 
 // Run records the current issuer of a provider in the store.
 func (c migrateIssuer) Run(p *program) error {
-	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
+	return p.accept(c.DryRun, func(s *config.Settings, a adapter.Adapter) (string, error) {
 		service, err := prepareEngine(s, a)
 		if err != nil {
 			return "", err
 		}
 		issuer, err := service.AcceptIssuer(p.ctx, c.Provider, c.DryRun)
-		if errors.Is(err, authsvc.ErrNotFound) {
+		if errors.Is(err, adapter.ErrNotFound) {
 			return "", fmt.Errorf("%s is not a configured provider with an issuer", c.Provider)
 		}
 		return "issuer:" + c.Provider + " %s " + issuer, s.Explain(err)
@@ -365,7 +366,7 @@ func (c migrateIssuer) Run(p *program) error {
 
 // accept calls do, which replaces a record that the engine compares at the start, and
 // prints the returned text. In a dry run, do must not replace the record.
-func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
+func (p *program) accept(dryRun bool, do func(*config.Settings, adapter.Adapter) (text string, err error)) error {
 	return p.withStore(func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no records", describeStorage(s))

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
 )
@@ -56,8 +56,8 @@ func (c migrateNormalize) rewrite(p *program, st *store, odd engine.OddAddress) 
 	case c.DryRun:
 		return "", nil
 	}
-	_, err = st.UpdateUser(p.ctx, odd.UserID, authsvc.UserUpdate{Email: &odd.Normal})
-	if errors.Is(err, authsvc.ErrConflict) {
+	_, err = st.UpdateUser(p.ctx, odd.UserID, adapter.UserUpdate{Email: &odd.Normal})
+	if errors.Is(err, adapter.ErrConflict) {
 		return "another user has the same address; merge or delete one of the two", nil
 	}
 	return "", err

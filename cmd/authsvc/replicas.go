@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // Each replica records the IDs of its secrets in the store, so that check can report
@@ -77,13 +77,13 @@ func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
 
 // putHeartbeat replaces the record of the replica id with own. If own is nil, it
 // removes the record.
-func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replica, now time.Time) error {
+func putHeartbeat(ctx context.Context, a adapter.Adapter, id string, own *replica, now time.Time) error {
 	for {
 		err := a.Lease(ctx, metaReplicas, id, time.Now(), time.Now().Add(heartbeatLease))
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, authsvc.ErrConflict) {
+		if !errors.Is(err, adapter.ErrConflict) {
 			return err
 		}
 		select {
@@ -114,9 +114,9 @@ func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replic
 }
 
 // liveReplicas returns the replicas whose heartbeat is recent.
-func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []replica, err error) {
+func liveReplicas(ctx context.Context, a adapter.Adapter, now time.Time) (all []replica, err error) {
 	raw, err := a.GetMeta(ctx, metaReplicas)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil || json.Unmarshal([]byte(raw), &all) != nil { // an unreadable record is overwritten
@@ -136,7 +136,7 @@ type rotation struct {
 	jwt      bool   // session cookies are sealed under the secret
 }
 
-func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
+func loadRotation(ctx context.Context, a adapter.Adapter, secrets []string) (r rotation, err error) {
 	r.now, r.keys = time.Now(), keyIDs(secrets)
 	if r.replicas, err = liveReplicas(ctx, a, r.now); err != nil {
 		return r, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
 )
@@ -156,7 +156,7 @@ func TestConcurrentHeartbeats(t *testing.T) {
 }
 
 // slowMeta returns the records slowly.
-type slowMeta struct{ authsvc.Adapter }
+type slowMeta struct{ adapter.Adapter }
 
 func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
 	value, err := s.Adapter.GetMeta(ctx, key)

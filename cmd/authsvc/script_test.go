@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/atonce"
@@ -237,8 +238,8 @@ func runPerson() {
 	defer store.Close()
 	id, began := os.Args[2], time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	a := authsvc.Account{ID: "account-" + id, Type: "oidc", Provider: "acme", ProviderAccountID: id + "-there", AccessToken: "secret"}
-	r := authsvc.SessionRecord{ID: "session-" + id, SessionToken: "sha256:" + id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now().Add(-time.Minute), Provider: "acme",
-		SessionOrigin: authsvc.SessionOrigin{AMR: "fed", Network: "203.0.113.0/24", Agent: "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}}
+	r := adapter.SessionRecord{ID: "session-" + id, SessionToken: "sha256:" + id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now().Add(-time.Minute), Provider: "acme",
+		SessionOrigin: adapter.SessionOrigin{AMR: "fed", Network: "203.0.113.0/24", Agent: "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}}
 	if _, err := store.SignUp(ctx, authsvc.User{ID: id, Email: os.Args[3], Name: "Name\x1b[31m of " + id, EmailVerified: began}, &a, &r, ""); err != nil {
 		exitWith(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
@@ -79,13 +80,13 @@ func validate(s *config.Settings) error {
 }
 
 // addToConditions returns an in-memory store with the user columns of the settings.
-func addToConditions(s *config.Settings) authsvc.Adapter {
+func addToConditions(s *config.Settings) adapter.Adapter {
 	return memory.New(s.Storage.Naming.UserColumns...)
 }
 
 // prepareEngine returns an engine with a store, or without one if the settings have
 // none. It does not start the engine.
-func prepareEngine(s *config.Settings, a authsvc.Adapter) (*engine.Operator, error) {
+func prepareEngine(s *config.Settings, a adapter.Adapter) (*engine.Operator, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)
 	if storageScheme(s) != "none" {

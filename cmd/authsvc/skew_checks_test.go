@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/dev/idp"
 )
 
@@ -187,7 +187,7 @@ func (f *skewedReplicas) waitForSweep() {
 			f.Logf("swept after %v", time.Since(f.startedAt).Round(time.Second))
 			return
 		}
-		if !errors.Is(err, authsvc.ErrConflict) || time.Now().After(deadline) {
+		if !errors.Is(err, adapter.ErrConflict) || time.Now().After(deadline) {
 			f.Fatalf("no replica sweeps: %v", err)
 		}
 	}

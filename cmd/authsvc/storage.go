@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/mongodb"
 	"authsvc/adapter/mysql"
@@ -24,7 +25,7 @@ import (
 
 // A store is an open adapter.
 type store struct {
-	authsvc.Adapter // nil with storage none
+	adapter.Adapter // nil with storage none
 	schema          schema
 	close           func() error
 	warnings        []string

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
 )
 
@@ -61,7 +62,7 @@ func (c tokensCreate) Run(p *program) error {
 		switch {
 		case errors.Is(err, authsvc.ErrNoPersonalTokens):
 			return errors.New("personal_tokens.enabled is not set, so the token would not be accepted")
-		case errors.Is(err, authsvc.ErrTooMany):
+		case errors.Is(err, adapter.ErrTooMany):
 			return errors.New("the user has 100 personal access tokens, which is the maximum: revoke one with `authsvc tokens revoke`")
 		case err != nil:
 			return errors.New(strings.ReplaceAll(err.Error(), "authsvc: ", ""))
@@ -122,7 +123,7 @@ func (c tokensRevoke) Run(p *program) error {
 				return err
 			}
 			err := p.engine.RevokePersonalToken(p.ctx, u.ID, c.ID)
-			if errors.Is(err, authsvc.ErrNotFound) {
+			if errors.Is(err, adapter.ErrNotFound) {
 				return fmt.Errorf("the user has no personal access token with the id %q; `authsvc tokens list` shows all", truncate(c.ID))
 			}
 			return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/text/plainlog"
 )
 
@@ -56,7 +57,7 @@ func (c usersInvite) Run(p *program) error {
 		for _, address := range c.Addresses {
 			u, err := p.engine.Invite(p.ctx, authsvc.Invitation{Email: address, Language: c.Language})
 			switch {
-			case errors.Is(err, authsvc.ErrConflict):
+			case errors.Is(err, adapter.ErrConflict):
 				err = errors.New("is the address of a user who has already proved it")
 			case err == nil:
 				err = p.printUser("invited", u, c.JSON)
@@ -71,7 +72,7 @@ func (c usersInvite) Run(p *program) error {
 
 // Run changes the name or the address of a user.
 func (c usersSet) Run(p *program) error {
-	change := authsvc.UserUpdate{Name: c.Name, Email: c.Email}
+	change := adapter.UserUpdate{Name: c.Name, Email: c.Email}
 	switch {
 	case c.Name == nil && c.Email == nil:
 		return fmt.Errorf("name a change with --name or --email: %w", errUsage)
@@ -113,7 +114,7 @@ func checkAddress(address string) error {
 
 // addressTaken returns a readable error if the address belongs to another user.
 func addressTaken(err error, address string) error {
-	if errors.Is(err, authsvc.ErrConflict) {
+	if errors.Is(err, adapter.ErrConflict) {
 		return fmt.Errorf("a user with the address %q already exists", truncate(address))
 	}
 	return err

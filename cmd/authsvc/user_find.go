@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/text/plainlog"
 )
 
@@ -18,7 +19,7 @@ func (p *people) find(who string) (authsvc.User, error) {
 	found := map[string]authsvc.User{}
 	keep := func(u authsvc.User, err error) error {
 		switch {
-		case errors.Is(err, authsvc.ErrNotFound):
+		case errors.Is(err, adapter.ErrNotFound):
 			return nil
 		case err == nil:
 			found[u.ID] = u
@@ -58,7 +59,7 @@ func (who noSuchUser) Error() string {
 }
 
 // noteList says, after a list that ends with q.After, why it may lack users.
-func (p *people) noteList(c usersList, q authsvc.UserQuery) error {
+func (p *people) noteList(c usersList, q adapter.UserQuery) error {
 	if lower := strings.ToLower(c.Prefix); q.After == "" && lower != c.Prefix {
 		fmt.Fprintf(p.stderr, "note: authsvc stores addresses in lower case: try --prefix %q\n", lower)
 	}
@@ -92,7 +93,7 @@ type actedLine struct {
 // before.
 func (p *people) printActed(before authsvc.User) error {
 	u, err := p.adapter.GetUser(p.ctx, before.ID)
-	if errors.Is(err, authsvc.ErrNotFound) {
+	if errors.Is(err, adapter.ErrNotFound) {
 		return p.printLine(actedLine{userLine: lineOf(before), Deleted: true})
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 )
 
@@ -132,7 +133,7 @@ func (c sessionsEnd) Run(p *program) error {
 		session := "the session " + truncate(c.Session)
 		return p.do(c.destructive, "end "+session, "ended "+session, func(u authsvc.User) error {
 			err := p.engine.EndSession(p.ctx, u.ID, c.Session)
-			if errors.Is(err, authsvc.ErrNotFound) {
+			if errors.Is(err, adapter.ErrNotFound) {
 				return fmt.Errorf("the user has no session with the ID %q; `authsvc sessions list` shows all", truncate(c.Session))
 			}
 			return err
@@ -167,7 +168,7 @@ func (c accountsUnlink) Run(p *program) error {
 		return p.do(c.destructive, "remove "+account, "removed "+account, func(u authsvc.User) error {
 			err := p.engine.UnlinkAccount(p.ctx, u.ID, c.Provider, c.Account, &engine.UnlinkOptions{EvenLast: c.Last})
 			switch {
-			case errors.Is(err, authsvc.ErrNotFound):
+			case errors.Is(err, adapter.ErrNotFound):
 				return fmt.Errorf("the user has no such account; `authsvc accounts list` shows all")
 			case errors.Is(err, authsvc.ErrLastAccount):
 				return fmt.Errorf("it is the last way to sign in; add --last to remove it anyway")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
 	"authsvc/internal/text/plainlog"
@@ -86,7 +87,7 @@ type people struct {
 	*program
 	ctx     context.Context // carries the name of the operator
 	engine  *engine.Operator
-	adapter authsvc.Adapter
+	adapter adapter.Adapter
 }
 
 // withPeople calls do with the engine and the open store. The service may or may not be
@@ -203,7 +204,7 @@ func (c usersList) Run(p *program) error {
 		return fmt.Errorf("--limit is negative: %w", errUsage)
 	}
 	return p.withPeople(func(p *people) error {
-		q := authsvc.UserQuery{Prefix: c.Prefix, Blocked: c.Blocked}
+		q := adapter.UserQuery{Prefix: c.Prefix, Blocked: c.Blocked}
 		if c.Due {
 			q.Due = time.Now()
 		}

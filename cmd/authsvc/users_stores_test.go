@@ -73,7 +73,7 @@ func TestCommandsOfUsers(t *testing.T) {
 			l := newProcess(t, dir, addr, config, kind.Env(t, dir)...)
 			l.start()
 			o := &desk{process: l}
-			operate(t, o, op)
+			operated(t, o, op)
 			stopped(t, o, op, config, kind.Name == "sqlite")
 			got := o.transcript.String()
 			if *update && kind.Name == "sqlite" {
@@ -87,8 +87,8 @@ func TestCommandsOfUsers(t *testing.T) {
 	}
 }
 
-// operate looks at two people, ends a session, blocks and deletes.
-func operate(t *testing.T, o *desk, op *idp.Server) {
+// operated looks at two people, ends a session, blocks and deletes.
+func operated(t *testing.T, o *desk, op *idp.Server) {
 	t.Helper()
 	signedIn := func(sub string) *browser.Browser {
 		b := browser.New("http://"+o.addr, nil)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 )
 
@@ -50,7 +51,7 @@ func eachMoved(ctx context.Context, c authsvc.Config, issuer string, do func(o *
 		if err == nil && stored != issuer && issuerOfDev(stored) {
 			err = do(o, p, stored)
 		}
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return err
 		}
 	}

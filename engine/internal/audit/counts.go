@@ -3,6 +3,7 @@ package audit
 import (
 	"authsvc"
 	"authsvc/engine/internal/fleet"
+	"authsvc/stats"
 )
 
 // counts counts events, repetitions that are not recorded included.
@@ -28,7 +29,7 @@ type counted struct {
 }
 
 // Counts sets the numbers of events and of sign-ins.
-func (au *Log) Counts(st *authsvc.Stats) {
+func (au *Log) Counts(st *stats.Stats) {
 	st.AuditEvents, st.SignIns = map[authsvc.AuditOutcome]map[string]uint64{}, map[string]map[authsvc.AuditOutcome]uint64{}
 	for k, n := range au.counts.events.All() {
 		if st.AuditEvents[k.outcome] == nil {

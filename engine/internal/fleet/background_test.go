@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // TestWorkerPanics: a worker whose store panics starts again, and returns when life
@@ -71,7 +71,7 @@ func TestPanickingWorkerEnds(t *testing.T) {
 
 // leaseStore panics at every lease except the first.
 type leaseStore struct {
-	authsvc.Adapter
+	adapter.Adapter
 	leases, releases int
 }
 

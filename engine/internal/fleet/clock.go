@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // Times and limits of the clock.
@@ -52,7 +52,7 @@ func (fl *Fleet) ToStoreTime(at int64) int64 {
 // MeasureClock measures the offset and applies it. It asks the store clockTries times
 // and uses the quickest answer, since a slow answer is imprecise.
 func (fl *Fleet) MeasureClock(ctx context.Context) error {
-	store, has := fl.Adapter.(authsvc.Clock)
+	store, has := fl.Adapter.(adapter.Clock)
 	if !has {
 		return nil
 	}

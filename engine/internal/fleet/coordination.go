@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal"
 	"authsvc/internal/sql/stores"
 )
@@ -39,7 +40,7 @@ func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func
 		switch {
 		case err == nil:
 			return fl.HoldLease(ctx, name, holder), nil
-		case !errors.Is(err, authsvc.ErrConflict):
+		case !errors.Is(err, adapter.ErrConflict):
 			return nil, StoreFailed(err)
 		case !time.Now().Add(pause).Before(end):
 			return nil, authsvc.ErrBusy
@@ -109,7 +110,7 @@ func (c *ReplayCache) Use(key string, now, expires time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.keys[key]; ok && now.Before(e) {
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	}
 	if len(c.keys) >= maxReplays {
 		for k, e := range c.keys {
@@ -118,7 +119,7 @@ func (c *ReplayCache) Use(key string, now, expires time.Time) error {
 			}
 		}
 		if len(c.keys) >= maxReplays {
-			return authsvc.ErrQueueFull
+			return adapter.ErrQueueFull
 		}
 	}
 	c.keys[key] = expires

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // CreateTries limits how often a write is tried when other writes overtake it.
@@ -14,7 +15,7 @@ const CreateTries = 5
 
 // PutCredential stores a credential that gives no access, even of a user who is blocked
 // or will be deleted. It fails if the user already has most credentials of this kind.
-func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most int) error {
+func (fl *Fleet) PutCredential(ctx context.Context, c adapter.Credential, most int) error {
 	return fl.putCredential(ctx, c, most, func(authsvc.User) error { return nil })
 }
 
@@ -22,7 +23,7 @@ func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most i
 // user is blocked or will be deleted, or if may returns an error. may is called after
 // the user's epoch was read, and the store compares that epoch: if the access that may
 // checks is revoked meanwhile, the credential is not stored.
-func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most int, may func() error) error {
+func (fl *Fleet) PutCredentialIf(ctx context.Context, c adapter.Credential, most int, may func() error) error {
 	return fl.putCredential(ctx, c, most, func(u authsvc.User) error {
 		switch {
 		case !u.Blocked.IsZero():
@@ -34,7 +35,7 @@ func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most
 	})
 }
 
-func (fl *Fleet) putCredential(ctx context.Context, c authsvc.Credential, most int, may func(authsvc.User) error) error {
+func (fl *Fleet) putCredential(ctx context.Context, c adapter.Credential, most int, may func(authsvc.User) error) error {
 	for try := 1; ; try++ {
 		u, err := fl.Adapter.GetUser(ctx, c.UserID)
 		if err == nil {
@@ -44,17 +45,17 @@ func (fl *Fleet) putCredential(ctx context.Context, c authsvc.Credential, most i
 			return err
 		}
 		err = fl.Adapter.PutCredential(ctx, c, u.Epoch, most)
-		if !errors.Is(err, authsvc.ErrStale) || try == CreateTries {
+		if !errors.Is(err, adapter.ErrStale) || try == CreateTries {
 			return err
 		}
 	}
 }
 
 // placeOf returns the values that bind sealed data to its credential.
-func placeOf(c *authsvc.Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
+func placeOf(c *adapter.Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
 
 // SealData seals v, as JSON, as the data of a credential; see OpenData.
-func (fl *Fleet) SealData(c *authsvc.Credential, v any) ([]byte, error) {
+func (fl *Fleet) SealData(c *adapter.Credential, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -63,19 +64,19 @@ func (fl *Fleet) SealData(c *authsvc.Credential, v any) ([]byte, error) {
 }
 
 // SealText seals a text as the data of a credential.
-func (fl *Fleet) SealText(c *authsvc.Credential, text string) []byte {
+func (fl *Fleet) SealText(c *adapter.Credential, text string) []byte {
 	return []byte(fl.credentialBox.Seal(text, placeOf(c)...))
 }
 
 // OpenText opens what SealText sealed; see OpenData.
-func (fl *Fleet) OpenText(c *authsvc.Credential) (text string, stale bool, err error) {
+func (fl *Fleet) OpenText(c *adapter.Credential) (text string, stale bool, err error) {
 	return fl.credentialBox.Open(string(c.Data), placeOf(c)...)
 }
 
 // OpenData opens the data of a credential. Data that was sealed for another credential
 // or another user does not open. stale reports that it was sealed with a secret other
 // than the first.
-func (fl *Fleet) OpenData(c *authsvc.Credential, v any) (stale bool, err error) {
+func (fl *Fleet) OpenData(c *adapter.Credential, v any) (stale bool, err error) {
 	raw, stale, err := fl.OpenText(c)
 	if err == nil {
 		err = json.Unmarshal([]byte(raw), v)

@@ -9,13 +9,14 @@ import (
 	"log/slog"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal"
 )
 
 // Common holds what the program passes to every storey and room.
 type Common struct {
 	Log       *slog.Logger
-	Adapter   authsvc.Adapter // without storage: the result of NoStorage
+	Adapter   adapter.Adapter // without storage: the result of NoStorage
 	Callbacks authsvc.Callbacks
 	Events    authsvc.Events
 }

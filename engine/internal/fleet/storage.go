@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // ErrNoStorage marks errors of a service without storage.
@@ -27,7 +28,7 @@ func (g *Common) InheritStorage(before *Common) {
 type noAdapter struct{ replays *ReplayCache }
 
 // NoStorage returns the Adapter of a service without storage.
-func NoStorage() authsvc.Adapter { return &noAdapter{NewReplayCache()} }
+func NoStorage() adapter.Adapter { return &noAdapter{NewReplayCache()} }
 
 // Stores reports whether the service has storage.
 func (g *Common) Stores() bool {
@@ -48,7 +49,7 @@ func (*noAdapter) CreateUser(context.Context, authsvc.User) (authsvc.User, error
 }
 
 func (*noAdapter) GetUser(context.Context, string) (authsvc.User, error) {
-	return authsvc.User{}, fmt.Errorf("%w: %w", errNoUsers, authsvc.ErrNotFound)
+	return authsvc.User{}, fmt.Errorf("%w: %w", errNoUsers, adapter.ErrNotFound)
 }
 
 func (*noAdapter) GetUserByEmail(context.Context, string) (authsvc.User, error) {
@@ -59,11 +60,11 @@ func (*noAdapter) GetUserByAccount(context.Context, string, string) (authsvc.Use
 	return authsvc.User{}, errNoUsers
 }
 
-func (*noAdapter) UpdateUser(context.Context, string, authsvc.UserUpdate) (authsvc.User, error) {
+func (*noAdapter) UpdateUser(context.Context, string, adapter.UserUpdate) (authsvc.User, error) {
 	return authsvc.User{}, errNoUsers
 }
 
-func (*noAdapter) DeleteUser(context.Context, string, *authsvc.Revocation) error { return errNoUsers }
+func (*noAdapter) DeleteUser(context.Context, string, *adapter.Revocation) error { return errNoUsers }
 
 func (*noAdapter) GetEpoch(context.Context, string) (int64, error) { return 0, nil }
 
@@ -71,37 +72,37 @@ func (*noAdapter) ListUsers(context.Context, string, int) ([]authsvc.User, error
 	return nil, errNoAccounts
 }
 
-func (*noAdapter) SearchUsers(context.Context, authsvc.UserQuery) ([]authsvc.User, error) {
+func (*noAdapter) SearchUsers(context.Context, adapter.UserQuery) ([]authsvc.User, error) {
 	return nil, errNoUsers
 }
 
-func (*noAdapter) GetPerson(context.Context, string) (authsvc.Person, error) {
-	return authsvc.Person{}, errNoUsers
+func (*noAdapter) GetPerson(context.Context, string) (adapter.Person, error) {
+	return adapter.Person{}, errNoUsers
 }
 
-func (*noAdapter) SetPerson(context.Context, string, authsvc.PersonUpdate, *authsvc.Revocation) error {
+func (*noAdapter) SetPerson(context.Context, string, adapter.PersonUpdate, *adapter.Revocation) error {
 	return errNoUsers
 }
 
-func (*noAdapter) PutCredential(context.Context, authsvc.Credential, int64, int) error {
+func (*noAdapter) PutCredential(context.Context, adapter.Credential, int64, int) error {
 	return errNoUsers
 }
 
-func (*noAdapter) GetCredential(context.Context, authsvc.CredentialKind, string) (authsvc.Credential, error) {
-	return authsvc.Credential{}, errNoUsers
+func (*noAdapter) GetCredential(context.Context, adapter.CredentialKind, string) (adapter.Credential, error) {
+	return adapter.Credential{}, errNoUsers
 }
 
-func (*noAdapter) UpdateCredential(context.Context, authsvc.Credential) error { return errNoUsers }
+func (*noAdapter) UpdateCredential(context.Context, adapter.Credential) error { return errNoUsers }
 
-func (*noAdapter) TryCredential(context.Context, authsvc.CredentialKind, string, int) error {
+func (*noAdapter) TryCredential(context.Context, adapter.CredentialKind, string, int) error {
 	return errNoUsers
 }
 
-func (*noAdapter) DeleteCredential(context.Context, authsvc.CredentialKind, string, string, *authsvc.Revocation) error {
+func (*noAdapter) DeleteCredential(context.Context, adapter.CredentialKind, string, string, *adapter.Revocation) error {
 	return errNoUsers
 }
 
-func (*noAdapter) DeleteCredentials(context.Context, string, *authsvc.Revocation, ...authsvc.CredentialKind) (int, error) {
+func (*noAdapter) DeleteCredentials(context.Context, string, *adapter.Revocation, ...adapter.CredentialKind) (int, error) {
 	return 0, errNoUsers
 }
 
@@ -119,68 +120,68 @@ func (*noAdapter) ListAccounts(context.Context, string) ([]authsvc.Account, erro
 	return nil, errNoAccounts
 }
 
-func (*noAdapter) UnlinkAccount(context.Context, string, string, int64, *authsvc.Revocation) error {
+func (*noAdapter) UnlinkAccount(context.Context, string, string, int64, *adapter.Revocation) error {
 	return errNoAccounts
 }
 
-func (*noAdapter) CreateSession(context.Context, authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	return authsvc.SessionRecord{}, errNothingStored
+func (*noAdapter) CreateSession(context.Context, adapter.SessionRecord) (adapter.SessionRecord, error) {
+	return adapter.SessionRecord{}, errNothingStored
 }
 
-func (*noAdapter) GetSession(context.Context, string, string) (authsvc.SessionRecord, authsvc.User, error) {
-	return authsvc.SessionRecord{}, authsvc.User{}, errNothingStored
+func (*noAdapter) GetSession(context.Context, string, string) (adapter.SessionRecord, authsvc.User, error) {
+	return adapter.SessionRecord{}, authsvc.User{}, errNothingStored
 }
 
-func (*noAdapter) UpdateSession(context.Context, authsvc.SessionRecord) error {
+func (*noAdapter) UpdateSession(context.Context, adapter.SessionRecord) error {
 	return errNothingStored
 }
 
-func (*noAdapter) DeleteSession(context.Context, string) (authsvc.SessionRecord, error) {
-	return authsvc.SessionRecord{}, errNothingStored
+func (*noAdapter) DeleteSession(context.Context, string) (adapter.SessionRecord, error) {
+	return adapter.SessionRecord{}, errNothingStored
 }
 
-func (*noAdapter) DeleteSessionOf(context.Context, string, string) (authsvc.SessionRecord, error) {
-	return authsvc.SessionRecord{}, errNothingStored
+func (*noAdapter) DeleteSessionOf(context.Context, string, string) (adapter.SessionRecord, error) {
+	return adapter.SessionRecord{}, errNothingStored
 }
 
-func (*noAdapter) TouchSessions(context.Context, []authsvc.SessionSeen) error {
+func (*noAdapter) TouchSessions(context.Context, []adapter.SessionSeen) error {
 	return errNothingStored
 }
 
-func (*noAdapter) ListSessions(context.Context, string) ([]authsvc.SessionRecord, error) {
+func (*noAdapter) ListSessions(context.Context, string) ([]adapter.SessionRecord, error) {
 	return nil, errNothingStored
 }
 
-func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *authsvc.SessionRecord, string) (authsvc.User, error) {
+func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *adapter.SessionRecord, string) (authsvc.User, error) {
 	return authsvc.User{}, errNoUsers
 }
 
-func (*noAdapter) ProveEmail(context.Context, authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+func (*noAdapter) ProveEmail(context.Context, adapter.Proof) (authsvc.User, []authsvc.Account, error) {
 	return authsvc.User{}, nil, errNoUsers
 }
 
-func (*noAdapter) EndSessions(context.Context, string, *authsvc.Revocation) (int, error) {
+func (*noAdapter) EndSessions(context.Context, string, *adapter.Revocation) (int, error) {
 	return 0, errNoSessions
 }
 
-func (*noAdapter) PutToken(context.Context, authsvc.VerificationToken, authsvc.Mail, int) error {
+func (*noAdapter) PutToken(context.Context, adapter.VerificationToken, adapter.Mail, int) error {
 	return errNothingStored
 }
 
-func (*noAdapter) PutMail(context.Context, authsvc.Mail, int) error { return errNothingStored }
+func (*noAdapter) PutMail(context.Context, adapter.Mail, int) error { return errNothingStored }
 
-func (*noAdapter) GetToken(context.Context, string, string) (authsvc.VerificationToken, error) {
-	return authsvc.VerificationToken{}, errNothingStored
+func (*noAdapter) GetToken(context.Context, string, string) (adapter.VerificationToken, error) {
+	return adapter.VerificationToken{}, errNothingStored
 }
 
-func (*noAdapter) TakeToken(context.Context, string, string) (authsvc.VerificationToken, error) {
-	return authsvc.VerificationToken{}, errNothingStored
+func (*noAdapter) TakeToken(context.Context, string, string) (adapter.VerificationToken, error) {
+	return adapter.VerificationToken{}, errNothingStored
 }
 
 func (*noAdapter) VoidTokens(context.Context, string) error { return errNothingStored }
 
-func (*noAdapter) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail, error) {
-	return authsvc.Mail{}, errNothingStored
+func (*noAdapter) ClaimMail(context.Context, time.Time, time.Time) (adapter.Mail, error) {
+	return adapter.Mail{}, errNothingStored
 }
 
 func (*noAdapter) DelayMail(context.Context, string, time.Time) error { return errNothingStored }
@@ -193,14 +194,14 @@ func (n *noAdapter) UseOnce(_ context.Context, key string, expires time.Time) er
 }
 
 // Revoke does nothing: signing out of a JWT session ends it in that browser only.
-func (*noAdapter) Revoke(context.Context, ...*authsvc.Revocation) error { return nil }
+func (*noAdapter) Revoke(context.Context, ...*adapter.Revocation) error { return nil }
 
-func (*noAdapter) Revocations(context.Context, int64, int) ([]authsvc.Revocation, int64, error) {
+func (*noAdapter) Revocations(context.Context, int64, int) ([]adapter.Revocation, int64, error) {
 	return nil, 0, errNothingStored
 }
 
 // Permit leaves the decision to the count of this process.
-func (*noAdapter) Permit(context.Context, time.Time, ...authsvc.Quota) (int, time.Duration, error) {
+func (*noAdapter) Permit(context.Context, time.Time, ...adapter.Quota) (int, time.Duration, error) {
 	return 0, 0, errNothingStored
 }
 
@@ -208,7 +209,7 @@ func (*noAdapter) Lease(context.Context, string, string, time.Time, time.Time) e
 
 func (*noAdapter) Release(context.Context, string, string) error { return nil }
 
-func (*noAdapter) GetMeta(context.Context, string) (string, error) { return "", authsvc.ErrNotFound }
+func (*noAdapter) GetMeta(context.Context, string) (string, error) { return "", adapter.ErrNotFound }
 
 func (*noAdapter) PutMeta(_ context.Context, _, value string) (string, error) {
 	return value, nil

@@ -12,6 +12,7 @@ import (
 	"authsvc/engine/internal/fleet"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxLimiterKeys limits the memory of one limiter. When it is reached, the least
@@ -230,9 +231,9 @@ func (li *Limits) Permit(ctx context.Context, now time.Time, events ...Event) (p
 // PermitStored counts events in the store, for all replicas, as Permit does. If the store
 // fails, the error is logged.
 func (li *Limits) PermitStored(ctx context.Context, now time.Time, events ...Event) (permitted int, wait time.Duration, err error) {
-	var quotas []authsvc.Quota
+	var quotas []adapter.Quota
 	for _, e := range events {
-		quotas = append(quotas, authsvc.Quota{Key: fleet.NameOf(e.Limiter.name, e.Key), Interval: e.Limiter.Interval, Burst: e.Limiter.burst})
+		quotas = append(quotas, adapter.Quota{Key: fleet.NameOf(e.Limiter.name, e.Key), Interval: e.Limiter.Interval, Burst: e.Limiter.burst})
 	}
 	permitted, wait, err = li.Adapter.Permit(ctx, now, quotas...)
 	if err != nil && !errors.Is(err, fleet.ErrNoStorage) {

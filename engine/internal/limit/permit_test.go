@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine/internal/fleet"
 )
 
 // A broken store cannot count.
-type broken struct{ authsvc.Adapter }
+type broken struct{ adapter.Adapter }
 
-func (broken) Permit(context.Context, time.Time, ...authsvc.Quota) (int, time.Duration, error) {
+func (broken) Permit(context.Context, time.Time, ...adapter.Quota) (int, time.Duration, error) {
 	return 0, 0, errors.New("no permits today")
 }
 
@@ -26,7 +27,7 @@ func TestPermitStopsAtARefusal(t *testing.T) {
 	t.Parallel()
 	const length, most = 4, 3
 	now := time.Unix(1_900_000_000, 0)
-	replica := func(store authsvc.Adapter) (*Limits, []Event) {
+	replica := func(store adapter.Adapter) (*Limits, []Event) {
 		li := New(&fleet.Common{Adapter: store, Log: slog.New(slog.DiscardHandler)})
 		var events []Event
 		for i := range length {
@@ -46,7 +47,7 @@ func TestPermitStopsAtARefusal(t *testing.T) {
 	}
 	for _, where := range []string{"in this process", "in the store", "in this process, without the store"} {
 		for refuses := range length + 1 {
-			var store authsvc.Adapter = memory.New()
+			var store adapter.Adapter = memory.New()
 			if where == "in this process, without the store" {
 				store = broken{store}
 			}

@@ -1,4 +1,4 @@
-// Package sqladapter implements [authsvc.Adapter] for SQL databases over [Database]. A
+// Package sqladapter implements [adapter.Adapter] for SQL databases over [Database]. A
 // store for a database adds a [Database] such as [SQL], a [Dialect], its own
 // migrations, and Ping, which checks them.
 //
@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/stores"
 )
 
@@ -198,9 +199,9 @@ func (a *Adapter) contractError(op string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrNoRows), a.noSuchID(err):
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	case a.dialect.Unique(err):
-		err = authsvc.ErrConflict
+		err = adapter.ErrConflict
 	case a.dialect.NoSuchTable != nil && a.dialect.NoSuchTable(err):
 		err = fmt.Errorf("is the schema migrated? %w", err)
 	case a.dialect.Said != nil:
@@ -226,7 +227,7 @@ func (a *Adapter) noSuchID(err error) bool {
 // key means that the user does not exist.
 func (a *Adapter) noSuchUser(err error) error {
 	if err != nil && a.dialect.ForeignKey(err) {
-		return authsvc.ErrNotFound
+		return adapter.ErrNotFound
 	}
 	return err
 }

@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"slices"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // uniqueValues holds the unique values that a step tried to write; nil: none.
 type uniqueValues struct {
-	user    *authsvc.User
-	account *authsvc.Account
-	session *authsvc.SessionRecord
-	token   *authsvc.VerificationToken
+	user    *adapter.User
+	account *adapter.Account
+	session *adapter.SessionRecord
+	token   *adapter.VerificationToken
 }
 
 // explain examines a conflict on tables whose text the database compares loosely. If
 // the conflicting record is not the same byte for byte, it is not a conflict of the
 // contract: no query of the adapter would find that record.
 func (a *Adapter) explain(ctx context.Context, err error, v uniqueValues) error {
-	if !errors.Is(err, authsvc.ErrConflict) || len(a.traits.Folded) == 0 {
+	if !errors.Is(err, adapter.ErrConflict) || len(a.traits.Folded) == 0 {
 		return err
 	}
 	for _, c := range a.candidates(v) {

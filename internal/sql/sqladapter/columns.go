@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal/sessionshape"
 )
 
@@ -85,7 +85,7 @@ func (b *builder) userColumns() string {
 	return text
 }
 
-// UserColumns implements [authsvc.UserColumns].
+// UserColumns implements [adapter.UserColumns].
 func (a *Adapter) UserColumns() (names []string) {
 	for _, c := range a.traits.UserColumns {
 		names = append(names, c.Name)
@@ -97,7 +97,7 @@ func (a *Adapter) UserColumns() (names []string) {
 func (a *Adapter) UserColumnKinds() []UserColumn { return slices.Clone(a.traits.UserColumns) }
 
 // addExtra appends the targets for the application's columns.
-func (a *Adapter) addExtra(to []any, u *authsvc.User) []any {
+func (a *Adapter) addExtra(to []any, u *adapter.User) []any {
 	columns := a.traits.UserColumns
 	if len(columns) == 0 {
 		return to

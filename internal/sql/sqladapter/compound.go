@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-// SignUp implements [authsvc.Adapter].
-func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+// SignUp implements [adapter.Adapter].
+func (a *Adapter) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
 	var done signUp
 	err := a.transact(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
 		done = signUp{user: u}
@@ -21,7 +21,7 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil, locale)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u, account: acc, session: s})
+		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u, account: acc, session: s})
 	}
 	if acc != nil {
 		*acc = done.account
@@ -35,9 +35,9 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 
 // A signUp holds the records that one step stores.
 type signUp struct {
-	user    authsvc.User
-	account authsvc.Account
-	session authsvc.SessionRecord
+	user    adapter.User
+	account adapter.Account
+	session adapter.SessionRecord
 }
 
 // insertSignUp sets the ids to the stored ones.
@@ -62,10 +62,10 @@ func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account
 	return nil
 }
 
-// ProveEmail implements [authsvc.Adapter].
-func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
-	var u authsvc.User
-	var removed []authsvc.Account
+// ProveEmail implements [adapter.Adapter].
+func (a *Adapter) ProveEmail(ctx context.Context, p adapter.Proof) (adapter.User, []adapter.Account, error) {
+	var u adapter.User
+	var removed []adapter.Account
 	err := a.transact(ctx, "prove email", func(ctx context.Context, r runner) (err error) {
 		removed = nil
 		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
@@ -76,7 +76,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 		case err != nil:
 			return err
 		case epoch != p.Epoch, u.Email != p.Email:
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		first := u.EmailVerified.IsZero() && !p.Keep
 		if first {
@@ -94,13 +94,13 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 		return err
 	})
 	if err != nil {
-		return authsvc.User{}, nil, err
+		return adapter.User{}, nil, err
 	}
 	return u, removed, nil
 }
 
 // removeUnproved removes everything that existed before the address was proved.
-func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof) ([]authsvc.Account, error) {
+func (a *Adapter) removeUnproved(ctx context.Context, r runner, p adapter.Proof) ([]adapter.Account, error) {
 	removed, err := accountsOf(ctx, r, a.accountsOf, p.UserID)
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 	return removed, nil
 }
 
-// EndSessions implements [authsvc.Adapter].
-func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.Revocation) (n int, err error) {
+// EndSessions implements [adapter.Adapter].
+func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *adapter.Revocation) (n int, err error) {
 	err = a.transact(ctx, "end sessions", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
 			return err
@@ -132,12 +132,12 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		if n, err = a.removeSessionsOf(ctx, r, userID); err != nil {
 			return err
 		}
-		if err := r.later(ctx, a.deleteCredentialsOf, nil, userID, string(authsvc.CredentialPending)); err != nil {
+		if err := r.later(ctx, a.deleteCredentialsOf, nil, userID, string(adapter.CredentialPending)); err != nil {
 			return err
 		}
 		return a.writeRevocations(ctx, r, rev)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
+	if errors.Is(err, adapter.ErrNotFound) { // the user is not stored
 		n, err = 0, a.transact(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 	}
 	return n, err

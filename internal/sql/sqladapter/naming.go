@@ -19,7 +19,7 @@ type Naming struct {
 	// Columns renames single columns, such as "User.image": "avatar".
 	Columns map[string]string
 	// UserColumns lists further columns of the User table by their physical names. They
-	// are read into [authsvc.User].Extra with every user and never written. If one does
+	// are read into [adapter.User].Extra with every user and never written. If one does
 	// not exist, Open fails.
 	UserColumns []string
 }

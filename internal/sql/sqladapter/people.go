@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxData bounds the data of a credential, in bytes.
@@ -59,7 +59,7 @@ func buildPeople(b *builder) peopleStatements {
 		tryCredential:        b.write(`UPDATE authsvc_credential SET tries = tries + 1, version = version + 1 WHERE kind = ? AND id = ? AND tries < ?`),
 		deleteCredential:     b.write(`DELETE FROM authsvc_credential WHERE kind = ? AND id = ?`),
 		deleteCredentialsOf:  b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND kind = ?`),
-		deleteCredentialsBut: b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND (kind <> '` + string(authsvc.CredentialPending) + `' OR id <> ?)`),
+		deleteCredentialsBut: b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND (kind <> '` + string(adapter.CredentialPending) + `' OR id <> ?)`),
 	}
 	p.searchUsers = buildSearch(b)
 	return p
@@ -105,8 +105,8 @@ func buildSearch(b *builder) map[userSearch]*Statement {
 	return all
 }
 
-// SearchUsers implements [authsvc.Adapter].
-func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
+// SearchUsers implements [adapter.Adapter].
+func (a *Adapter) SearchUsers(ctx context.Context, q adapter.UserQuery) ([]adapter.User, error) {
 	by := userSearch{"users", q.Prefix != "", q.After != ""}
 	var args []any
 	switch {
@@ -129,13 +129,13 @@ func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]auths
 }
 
 // scanPerson returns the targets for personColumns.
-func scanPerson(p *authsvc.Person, secondStep *int64) []any {
+func scanPerson(p *adapter.Person, secondStep *int64) []any {
 	return []any{millis{&p.Blocked}, textTo{&p.BlockedWhy}, millis{&p.DeleteAfter}, number{secondStep}, millis{&p.RecoverAfter}, textTo{&p.Locale}}
 }
 
 // A credentialRow is a credential with numbers of the column types.
 type credentialRow struct {
-	authsvc.Credential
+	adapter.Credential
 	kind  string
 	tries int64
 }
@@ -145,15 +145,15 @@ func (c *credentialRow) scan() []any {
 		millis{&c.Created}, millis{&c.Used}, millis{&c.Expires}}
 }
 
-func (c *credentialRow) credential() authsvc.Credential {
-	c.Kind, c.Tries = authsvc.CredentialKind(c.kind), int(c.tries)
+func (c *credentialRow) credential() adapter.Credential {
+	c.Kind, c.Tries = adapter.CredentialKind(c.kind), int(c.tries)
 	return c.Credential
 }
 
-// GetPerson implements [authsvc.Adapter]. It runs one statement.
-func (a *Adapter) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
+// GetPerson implements [adapter.Adapter]. It runs one statement.
+func (a *Adapter) GetPerson(ctx context.Context, userID string) (p adapter.Person, err error) {
 	err = a.read(ctx, "get person", func(ctx context.Context, r runner) error {
-		p = authsvc.Person{}
+		p = adapter.Person{}
 		found := false
 		err := r.rows(ctx, a.getPerson, []any{userID}, func(rows Rows) error {
 			var c credentialRow
@@ -168,27 +168,27 @@ func (a *Adapter) GetPerson(ctx context.Context, userID string) (p authsvc.Perso
 			return nil
 		})
 		if err == nil && !found {
-			err = authsvc.ErrNotFound
+			err = adapter.ErrNotFound
 		}
 		return err
 	})
 	if err != nil {
-		return authsvc.Person{}, err
+		return adapter.Person{}, err
 	}
 	return p, nil
 }
 
-// SetPerson implements [authsvc.Adapter]. It locks the user, so that writes to the same
+// SetPerson implements [adapter.Adapter]. It locks the user, so that writes to the same
 // person happen one after the other.
-func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, rev *authsvc.Revocation) error {
+func (a *Adapter) SetPerson(ctx context.Context, userID string, change adapter.PersonUpdate, rev *adapter.Revocation) error {
 	return a.transact(ctx, "set person", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
 			return err
 		}
-		var p authsvc.Person
+		var p adapter.Person
 		var secondStep int64
 		err := a.contractError("look for the person", r.row(ctx, a.lockPerson, userID).Scan(scanPerson(&p, &secondStep)...))
-		if errors.Is(err, authsvc.ErrNotFound) {
+		if errors.Is(err, adapter.ErrNotFound) {
 			err = r.later(ctx, a.insertPerson, nil, userID)
 		}
 		if err != nil {
@@ -223,8 +223,8 @@ func dataArg(data []byte) any {
 	return data
 }
 
-// PutCredential implements [authsvc.Adapter].
-func (a *Adapter) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+// PutCredential implements [adapter.Adapter].
+func (a *Adapter) PutCredential(ctx context.Context, c adapter.Credential, epoch int64, most int) error {
 	return a.transact(ctx, "put credential", func(ctx context.Context, r runner) error {
 		if len(c.Data) > maxData {
 			return errData
@@ -237,37 +237,37 @@ func (a *Adapter) PutCredential(ctx context.Context, c authsvc.Credential, epoch
 			return err
 		}
 		if n >= most {
-			return authsvc.ErrTooMany
+			return adapter.ErrTooMany
 		}
 		return r.later(ctx, a.insertCredential, a.noSuchUser, string(c.Kind), c.ID, c.UserID, orNull(c.Name), dataArg(c.Data), int64(1), int64(c.Tries),
 			ms(c.Created), msOrNull(c.Used), msOrNull(c.Expires))
 	})
 }
 
-// GetCredential implements [authsvc.Adapter].
-func (a *Adapter) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (authsvc.Credential, error) {
+// GetCredential implements [adapter.Adapter].
+func (a *Adapter) GetCredential(ctx context.Context, kind adapter.CredentialKind, id string) (adapter.Credential, error) {
 	var c credentialRow
 	err := a.read(ctx, "get credential", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getCredential, string(kind), id).Scan(c.scan()...)
 	})
 	if err != nil {
-		return authsvc.Credential{}, err
+		return adapter.Credential{}, err
 	}
 	return c.credential(), nil
 }
 
 // holdCredential locks a credential of a user until the end of the step.
-func (a *Adapter) holdCredential(ctx context.Context, r runner, kind authsvc.CredentialKind, id, userID string) (version int64, err error) {
+func (a *Adapter) holdCredential(ctx context.Context, r runner, kind adapter.CredentialKind, id, userID string) (version int64, err error) {
 	var c credentialRow
 	err = r.row(ctx, a.lockCredential, string(kind), id).Scan(c.scan()...)
 	if err == nil && c.UserID != userID {
-		err = authsvc.ErrNotFound
+		err = adapter.ErrNotFound
 	}
 	return c.Version, err
 }
 
-// UpdateCredential implements [authsvc.Adapter].
-func (a *Adapter) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+// UpdateCredential implements [adapter.Adapter].
+func (a *Adapter) UpdateCredential(ctx context.Context, c adapter.Credential) error {
 	return a.transact(ctx, "update credential", func(ctx context.Context, r runner) error {
 		if len(c.Data) > maxData {
 			return errData
@@ -277,15 +277,15 @@ func (a *Adapter) UpdateCredential(ctx context.Context, c authsvc.Credential) er
 		case err != nil:
 			return err
 		case version != c.Version:
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		return r.execFound(ctx, a.updateCredential, orNull(c.Name), dataArg(c.Data), version+1, int64(c.Tries),
 			msOrNull(c.Used), msOrNull(c.Expires), string(c.Kind), c.ID)
 	})
 }
 
-// TryCredential implements [authsvc.Adapter].
-func (a *Adapter) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+// TryCredential implements [adapter.Adapter].
+func (a *Adapter) TryCredential(ctx context.Context, kind adapter.CredentialKind, id string, most int) error {
 	return a.transact(ctx, "try credential", func(ctx context.Context, r runner) error {
 		n, err := r.exec(ctx, a.tryCredential, string(kind), id, most)
 		if err != nil || n > 0 {
@@ -295,12 +295,12 @@ func (a *Adapter) TryCredential(ctx context.Context, kind authsvc.CredentialKind
 		if err := r.row(ctx, a.lockCredential, string(kind), id).Scan(c.scan()...); err != nil {
 			return err
 		}
-		return authsvc.ErrConflict
+		return adapter.ErrConflict
 	})
 }
 
-// DeleteCredential implements [authsvc.Adapter].
-func (a *Adapter) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, rev *authsvc.Revocation) error {
+// DeleteCredential implements [adapter.Adapter].
+func (a *Adapter) DeleteCredential(ctx context.Context, kind adapter.CredentialKind, id, userID string, rev *adapter.Revocation) error {
 	return a.transact(ctx, "delete credential", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
 			return err
@@ -315,8 +315,8 @@ func (a *Adapter) DeleteCredential(ctx context.Context, kind authsvc.CredentialK
 	})
 }
 
-// DeleteCredentials implements [authsvc.Adapter].
-func (a *Adapter) DeleteCredentials(ctx context.Context, userID string, rev *authsvc.Revocation, kinds ...authsvc.CredentialKind) (n int, err error) {
+// DeleteCredentials implements [adapter.Adapter].
+func (a *Adapter) DeleteCredentials(ctx context.Context, userID string, rev *adapter.Revocation, kinds ...adapter.CredentialKind) (n int, err error) {
 	err = a.transact(ctx, "delete credentials", func(ctx context.Context, r runner) error {
 		n = 0
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
@@ -334,7 +334,7 @@ func (a *Adapter) DeleteCredentials(ctx context.Context, userID string, rev *aut
 		}
 		return a.writeRevocations(ctx, r, rev)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
+	if errors.Is(err, adapter.ErrNotFound) { // the user is not stored
 		if n, err = 0, nil; rev != nil {
 			err = a.transact(ctx, "delete credentials", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxQuotas is the maximum number of quotas that one statement counts.
@@ -55,9 +55,9 @@ func (b *builder) permits(n int) *Statement {
 	return s
 }
 
-// Permit implements [authsvc.Adapter]. If all quotas of several permit their event, one
+// Permit implements [adapter.Adapter]. If all quotas of several permit their event, one
 // statement counts them. Otherwise it counts none of them, and each is counted on its own.
-func (a *Adapter) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+func (a *Adapter) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	if a.takePermits[len(list)] != nil {
 		all, err := a.permitAll(ctx, toMillis(now), list)
 		if err != nil {
@@ -77,8 +77,8 @@ func (a *Adapter) Permit(ctx context.Context, now time.Time, list ...authsvc.Quo
 
 // permitAll counts an event of every quota, or of none, and reports whether it did. It
 // writes the keys in one order, so that callers wait for each other and do not deadlock.
-func (a *Adapter) permitAll(ctx context.Context, at time.Time, list []authsvc.Quota) (all bool, err error) {
-	list = slices.SortedFunc(slices.Values(list), func(x, y authsvc.Quota) int { return cmp.Compare(x.Key, y.Key) })
+func (a *Adapter) permitAll(ctx context.Context, at time.Time, list []adapter.Quota) (all bool, err error) {
+	list = slices.SortedFunc(slices.Values(list), func(x, y adapter.Quota) int { return cmp.Compare(x.Key, y.Key) })
 	args := []any{ms(at)}
 	for _, q := range list {
 		args = append(args, q.Key, ms(at.Add(q.Interval)), ms(at.Add(q.Burst)))
@@ -97,7 +97,7 @@ func (a *Adapter) permitAll(ctx context.Context, at time.Time, list []authsvc.Qu
 // permitOne counts an event of a quota, or returns how long until it would. One statement
 // counts an event that is permitted. Only a refusal needs a second step, which finds out
 // how long to wait.
-func (a *Adapter) permitOne(ctx context.Context, at time.Time, q authsvc.Quota) (wait time.Duration, err error) {
+func (a *Adapter) permitOne(ctx context.Context, at time.Time, q adapter.Quota) (wait time.Duration, err error) {
 	permitted := false
 	err = a.write(ctx, "permit", func(ctx context.Context, r runner) (err error) {
 		permitted, err = a.countPermit(ctx, r, q.Key, ms(at), ms(at.Add(q.Interval)), ms(at.Add(q.Burst)), q.Interval.Milliseconds())

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // A Target receives the value of a column. Databases that support it can pass the two
@@ -163,7 +163,7 @@ func (m millis) TakeInt64(v int64) error {
 // an error would make every request with it fail.
 type orEnded struct {
 	Target
-	s *authsvc.SessionRecord
+	s *adapter.SessionRecord
 }
 
 // Scan implements sql.Scanner. Expires must be scanned before Began.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // maxPayload bounds a queued mail, in bytes.
@@ -13,8 +13,8 @@ const maxPayload = 64 << 10
 
 var errPayload = errors.New("mail payload exceeds 64 KiB")
 
-// PutToken implements [authsvc.Adapter].
-func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+// PutToken implements [adapter.Adapter].
+func (a *Adapter) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	stored := 0
 	err := a.transact(ctx, "put token", func(ctx context.Context, r runner) (err error) {
 		if stored = 0; len(m.Payload) > maxPayload {
@@ -33,13 +33,13 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		return r.later(ctx, a.insertMail, nil, mailRow(m)...)
 	})
 	if err == nil && stored == 0 {
-		err = a.contractError("put token", authsvc.ErrQueueFull)
+		err = a.contractError("put token", adapter.ErrQueueFull)
 	}
 	return a.explain(ctx, err, uniqueValues{token: &t})
 }
 
-// PutMail implements [authsvc.Adapter].
-func (a *Adapter) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+// PutMail implements [adapter.Adapter].
+func (a *Adapter) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	return a.transact(ctx, "put mail", func(ctx context.Context, r runner) error {
 		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (a *Adapter) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) er
 }
 
 // makePlace refuses a mail that is too large or exceeds the length of the queue.
-func (a *Adapter) makePlace(ctx context.Context, r runner, m authsvc.Mail, maxQueued int) error {
+func (a *Adapter) makePlace(ctx context.Context, r runner, m adapter.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload
 	}
@@ -61,12 +61,12 @@ func (a *Adapter) makePlace(ctx context.Context, r runner, m authsvc.Mail, maxQu
 		return err
 	}
 	if queued >= maxQueued {
-		return authsvc.ErrQueueFull
+		return adapter.ErrQueueFull
 	}
 	return nil
 }
 
-func mailRow(m authsvc.Mail) []any {
+func mailRow(m adapter.Mail) []any {
 	payload := m.Payload
 	if payload == nil {
 		payload = []byte{} // the column is NOT NULL
@@ -85,21 +85,21 @@ func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
 	return r.later(ctx, a.holdQueue, nil, queueRow, "")
 }
 
-// GetToken implements [authsvc.Adapter].
-func (a *Adapter) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	t := authsvc.VerificationToken{Identifier: identifier, Token: token}
+// GetToken implements [adapter.Adapter].
+func (a *Adapter) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	t := adapter.VerificationToken{Identifier: identifier, Token: token}
 	err := a.read(ctx, "get token", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getToken, identifier, token).Scan(instant{&t.Expires, a.dialect.DecodeTime})
 	})
 	if err != nil {
-		return authsvc.VerificationToken{}, err
+		return adapter.VerificationToken{}, err
 	}
 	return t, nil
 }
 
-// TakeToken implements [authsvc.Adapter].
-func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	t := authsvc.VerificationToken{Identifier: identifier, Token: token}
+// TakeToken implements [adapter.Adapter].
+func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	t := adapter.VerificationToken{Identifier: identifier, Token: token}
 	expires := instant{&t.Expires, a.dialect.DecodeTime}
 	var err error
 	if a.dialect.Returning {
@@ -116,12 +116,12 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 		})
 	}
 	if err != nil {
-		return authsvc.VerificationToken{}, err
+		return adapter.VerificationToken{}, err
 	}
 	return t, nil
 }
 
-// VoidTokens implements [authsvc.Adapter].
+// VoidTokens implements [adapter.Adapter].
 func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
 	return a.transact(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
 }
@@ -134,13 +134,13 @@ func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string)
 	return r.later(ctx, a.deleteTokensFor, nil, identifier)
 }
 
-func scanMail(m *authsvc.Mail) []any {
+func scanMail(m *adapter.Mail) []any {
 	return []any{textTo{&m.ID}, &m.Payload, millis{&m.Due}, millis{&m.Expires}, &m.Attempts}
 }
 
-// ClaimMail implements [authsvc.Adapter].
-func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	var m authsvc.Mail
+// ClaimMail implements [adapter.Adapter].
+func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {
+	var m adapter.Mail
 	var err error
 	if a.dialect.Returning {
 		err = a.write(ctx, "claim mail", func(ctx context.Context, r runner) error {
@@ -156,17 +156,17 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 		})
 	}
 	if err != nil {
-		return authsvc.Mail{}, err
+		return adapter.Mail{}, err
 	}
 	return m, nil
 }
 
-// DelayMail implements [authsvc.Adapter].
+// DelayMail implements [adapter.Adapter].
 func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return a.write(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.execFound(ctx, a.delayMail, ms(due), id) })
 }
 
-// DeleteMail implements [authsvc.Adapter].
+// DeleteMail implements [adapter.Adapter].
 func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
 	return a.write(ctx, "delete mail", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteMail, id)

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
-// UseOnce implements [authsvc.Adapter].
+// UseOnce implements [adapter.Adapter].
 func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return a.write(ctx, "use once", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertOnce, key, ms(expires))
@@ -18,13 +18,13 @@ func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) er
 	})
 }
 
-func scanRevocation(rev *authsvc.Revocation) []any {
+func scanRevocation(rev *adapter.Revocation) []any {
 	return []any{textTo{&rev.Key}, textTo{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter]. It locks the users, so that writes for their old
+// Revoke implements [adapter.Adapter]. It locks the users, so that writes for their old
 // epoch finish first.
-func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+func (a *Adapter) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	err := a.transact(ctx, "revoke", func(ctx context.Context, r runner) error {
 		for _, rev := range list {
 			if rev.UserID == "" {
@@ -36,7 +36,7 @@ func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error
 		}
 		return a.writeRevocations(ctx, r, list...)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
+	if errors.Is(err, adapter.ErrNotFound) { // the user is not stored
 		err = a.transact(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, list...) })
 	}
 	return err
@@ -66,8 +66,8 @@ func (r runner) lock(ctx context.Context, l lockable, values []any, into ...any)
 // writeRevocations merges records into the stored ones and numbers them. It must come
 // last in a step, and it locks the sequence last of all: the holder of that lock waits
 // only for the commit.
-func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*authsvc.Revocation) error {
-	merged := make([]authsvc.Revocation, len(list))
+func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*adapter.Revocation) error {
+	merged := make([]adapter.Revocation, len(list))
 	for i, rev := range list {
 		old := &merged[i]
 		values := []any{rev.Key, orNull(rev.UserID), 0, ms(rev.NotBefore), ms(rev.Expires)}
@@ -97,11 +97,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Revocations implements [authsvc.Adapter]. Numbers have the order of commits: if a
+// Revocations implements [adapter.Adapter]. Numbers have the order of commits: if a
 // number is visible, all lower ones are committed. An earlier snapshot may lack some of
 // them (a snapshot of MariaDB is not taken at one moment), so the records are read in a
 // snapshot that begins afterwards.
-func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []adapter.Revocation, next int64, err error) {
 	var latest int64
 	err = a.read(ctx, "revocations", func(ctx context.Context, r runner) error {
 		list, latest = nil, after
@@ -109,7 +109,7 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 			return err
 		}
 		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows Rows) error {
-			var rev authsvc.Revocation
+			var rev adapter.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 	return list, max(after, latest), nil
 }
 
-// Lease implements [authsvc.Adapter].
+// Lease implements [adapter.Adapter].
 func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return a.transact(ctx, "lease", func(ctx context.Context, r runner) error {
 		var has string
@@ -138,13 +138,13 @@ func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until tim
 			return err
 		}
 		if has != holder && !expires.Before(toMillis(now)) {
-			return authsvc.ErrConflict
+			return adapter.ErrConflict
 		}
 		return r.execFound(ctx, a.updateLease, holder, ms(until), name)
 	})
 }
 
-// Release implements [authsvc.Adapter].
+// Release implements [adapter.Adapter].
 func (a *Adapter) Release(ctx context.Context, name, holder string) error {
 	return a.write(ctx, "release", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteLease, name, holder)
@@ -152,17 +152,17 @@ func (a *Adapter) Release(ctx context.Context, name, holder string) error {
 	})
 }
 
-// PutMeta implements [authsvc.Adapter].
+// PutMeta implements [adapter.Adapter].
 func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error) {
 	got, err := a.GetMeta(ctx, key)
-	if !errors.Is(err, authsvc.ErrNotFound) {
+	if !errors.Is(err, adapter.ErrNotFound) {
 		return got, err
 	}
 	err = a.write(ctx, "put meta", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertMeta, key, value)
 		return err
 	})
-	if errors.Is(err, authsvc.ErrConflict) { // another caller was first
+	if errors.Is(err, adapter.ErrConflict) { // another caller was first
 		return a.GetMeta(ctx, key)
 	}
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 	return value, nil
 }
 
-// SetMeta implements [authsvc.Adapter].
+// SetMeta implements [adapter.Adapter].
 func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 	return a.transact(ctx, "set meta", func(ctx context.Context, r runner) error {
 		n, err := r.exec(ctx, a.setMeta, value, key)
@@ -186,7 +186,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 	})
 }
 
-// GetMeta implements [authsvc.Adapter].
+// GetMeta implements [adapter.Adapter].
 func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.run(ctx, "get meta", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getMeta, key).Scan(textTo{&value})
@@ -194,7 +194,7 @@ func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err er
 	return value, err
 }
 
-// Sweep implements [authsvc.Adapter]. It runs one statement for each kind of record.
+// Sweep implements [adapter.Adapter]. It runs one statement for each kind of record.
 // After an error, earlier deletions stay and are counted.
 func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	swept := 0

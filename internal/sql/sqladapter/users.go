@@ -6,32 +6,32 @@ import (
 	"math"
 	"strconv"
 
-	"authsvc"
+	"authsvc/adapter"
 )
 
 // scanUser returns the targets for userColumns.
-func (a *Adapter) scanUser(u *authsvc.User) []any {
+func (a *Adapter) scanUser(u *adapter.User) []any {
 	return a.addExtra([]any{textTo{&u.ID}, textTo{&u.Name}, textTo{&u.Email},
 		instant{&u.EmailVerified, a.dialect.DecodeTime}, textTo{&u.Image}}, u)
 }
 
 // scanUserEpochs returns the targets for userColumns and epochColumns.
-func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
+func (a *Adapter) scanUserEpochs(u *adapter.User) []any {
 	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
 }
 
-func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (authsvc.User, error) {
-	var u authsvc.User
+func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (adapter.User, error) {
+	var u adapter.User
 	err := a.read(ctx, op, func(ctx context.Context, r runner) error {
 		return r.row(ctx, s, args...).Scan(a.scanUserEpochs(&u)...)
 	})
 	if err != nil {
-		return authsvc.User{}, err
+		return adapter.User{}, err
 	}
 	return u, nil
 }
 
-// GetEpoch implements [authsvc.Adapter].
+// GetEpoch implements [adapter.Adapter].
 func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
 	err = a.read(ctx, "get epoch", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getEpoch, userID).Scan(number{&epoch})
@@ -53,7 +53,7 @@ func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch
 	}
 	is, err := a.epochIn(ctx, r, userID)
 	if err == nil && is != epoch {
-		err = authsvc.ErrStale
+		err = adapter.ErrStale
 	}
 	return err
 }
@@ -73,38 +73,38 @@ func (a *Adapter) holdUserRow(ctx context.Context, r runner, id string) error {
 }
 
 // insertUserRow sets u.ID to the stored id.
-func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
+func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *adapter.User) error {
 	return r.insert(ctx, a.insertUser, &u.ID, nil, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
 
-// CreateUser implements [authsvc.Adapter].
-func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+// CreateUser implements [adapter.Adapter].
+func (a *Adapter) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
 	err := a.write(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
+		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
 	u.EmailVerified = a.truncate("User.emailVerified", u.EmailVerified)
 	return u, nil
 }
 
-// GetUser implements [authsvc.Adapter].
-func (a *Adapter) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+// GetUser implements [adapter.Adapter].
+func (a *Adapter) GetUser(ctx context.Context, id string) (adapter.User, error) {
 	return a.oneUser(ctx, "get user", a.getUser, id)
 }
 
-// GetUserByEmail implements [authsvc.Adapter].
-func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+// GetUserByEmail implements [adapter.Adapter].
+func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
 	return a.oneUser(ctx, "get user by email", a.getUserByEmail, email)
 }
 
-// GetUserByAccount implements [authsvc.Adapter].
-func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+// GetUserByAccount implements [adapter.Adapter].
+func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
 	return a.oneUser(ctx, "get user by account", a.getUserByAccount, provider, providerAccountID)
 }
 
-// UpdateUser implements [authsvc.Adapter].
-func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
-	var u authsvc.User
+// UpdateUser implements [adapter.Adapter].
+func (a *Adapter) UpdateUser(ctx context.Context, id string, change adapter.UserUpdate) (adapter.User, error) {
+	var u adapter.User
 	err := a.transact(ctx, "update user", func(ctx context.Context, r runner) error {
 		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
 			return err
@@ -120,20 +120,20 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		return a.updateUserRow(ctx, r, u)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
+		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
 	return u, nil
 }
 
 // unchanged returns ErrStale if the locked user u no longer matches was. A nil was
 // matches any user.
-func (a *Adapter) unchanged(ctx context.Context, r runner, u, was *authsvc.User) error {
+func (a *Adapter) unchanged(ctx context.Context, r runner, u, was *adapter.User) error {
 	if was == nil {
 		return nil
 	}
 	epoch, err := a.epochIn(ctx, r, u.ID)
 	if err == nil && (epoch != was.Epoch || u.Email != was.Email || !u.EmailVerified.Equal(was.EmailVerified)) {
-		err = authsvc.ErrStale
+		err = adapter.ErrStale
 	}
 	return err
 }
@@ -144,23 +144,23 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) error {
+func (a *Adapter) updateUserRow(ctx context.Context, r runner, u adapter.User) error {
 	return r.execFound(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image), u.ID)
 }
 
-// ListUsers implements [authsvc.Adapter].
-func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
+// ListUsers implements [adapter.Adapter].
+func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []adapter.User, err error) {
 	if after == "" {
 		return a.manyUsers(ctx, "list users", a.listUsers, limit)
 	}
 	return a.manyUsers(ctx, "list users", a.listUsersAfter, after, limit)
 }
 
-func (a *Adapter) manyUsers(ctx context.Context, op string, s *Statement, args ...any) (list []authsvc.User, err error) {
+func (a *Adapter) manyUsers(ctx context.Context, op string, s *Statement, args ...any) (list []adapter.User, err error) {
 	err = a.read(ctx, op, func(ctx context.Context, r runner) error {
 		list = nil
 		return r.rows(ctx, s, args, func(rows Rows) error {
-			var u authsvc.User
+			var u adapter.User
 			if err := rows.Scan(a.scanUserEpochs(&u)...); err != nil {
 				return err
 			}
@@ -174,9 +174,9 @@ func (a *Adapter) manyUsers(ctx context.Context, op string, s *Statement, args .
 	return list, nil
 }
 
-// DeleteUser implements [authsvc.Adapter]. If rows of the application refer to the user,
+// DeleteUser implements [adapter.Adapter]. If rows of the application refer to the user,
 // the error names their table.
-func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revocation) error {
+func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *adapter.Revocation) error {
 	err := a.deleteUserRow(ctx, id, rev)
 	if table, refers := a.dialect.Referring(ctx, id, err); refers {
 		return referredError{err, table}
@@ -201,7 +201,7 @@ func (e referredError) Error() string {
 
 func (e referredError) Unwrap() error { return e.error }
 
-func (a *Adapter) deleteUserRow(ctx context.Context, id string, rev *authsvc.Revocation) error {
+func (a *Adapter) deleteUserRow(ctx context.Context, id string, rev *adapter.Revocation) error {
 	return a.transact(ctx, "delete user", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, id); err != nil {
 			return err
@@ -222,18 +222,18 @@ func (a *Adapter) deleteUserRow(ctx context.Context, id string, rev *authsvc.Rev
 
 // lockUserRow checks that a user exists and keeps it until the end of the step.
 func (a *Adapter) lockUserRow(ctx context.Context, r runner, id string) error {
-	var u authsvc.User
+	var u adapter.User
 	return r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...)
 }
 
-func scanAccount(acc *authsvc.Account) []any {
+func scanAccount(acc *adapter.Account) []any {
 	return []any{textTo{&acc.ID}, textTo{&acc.UserID}, textTo{&acc.Type}, textTo{&acc.Provider}, textTo{&acc.ProviderAccountID},
 		textTo{&acc.RefreshToken}, textTo{&acc.AccessToken}, number{&acc.ExpiresAt}, textTo{&acc.TokenType},
 		textTo{&acc.Scope}, textTo{&acc.IDToken}, textTo{&acc.SessionState}}
 }
 
 // tokenFields returns the parameters that a refresh replaces.
-func (a *Adapter) tokenFields(acc authsvc.Account) []any {
+func (a *Adapter) tokenFields(acc adapter.Account) []any {
 	var expiresAt any
 	if acc.ExpiresAt != 0 {
 		expiresAt = a.expiry(acc.ExpiresAt)
@@ -251,14 +251,14 @@ func (a *Adapter) expiry(at int64) int64 {
 }
 
 // insertAccountRow sets acc to the stored account.
-func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
+func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *adapter.Account) error {
 	acc.ExpiresAt = a.expiry(acc.ExpiresAt)
 	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
 	return r.insert(ctx, a.insertAccount, &acc.ID, a.noSuchUser, args...)
 }
 
-// LinkAccount implements [authsvc.Adapter].
-func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
+// LinkAccount implements [adapter.Adapter].
+func (a *Adapter) LinkAccount(ctx context.Context, acc adapter.Account, epoch int64) (adapter.Account, error) {
 	err := a.transact(ctx, "link account", func(ctx context.Context, r runner) error {
 		if err := a.lockUserAt(ctx, r, acc.UserID, epoch); err != nil {
 			return err
@@ -266,13 +266,13 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch in
 		return a.insertAccountRow(ctx, r, &acc)
 	})
 	if err != nil {
-		return authsvc.Account{}, a.explain(ctx, err, uniqueValues{account: &acc})
+		return adapter.Account{}, a.explain(ctx, err, uniqueValues{account: &acc})
 	}
 	return acc, nil
 }
 
-// RefreshAccount implements [authsvc.Adapter].
-func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+// RefreshAccount implements [adapter.Adapter].
+func (a *Adapter) RefreshAccount(ctx context.Context, acc adapter.Account, epoch int64) error {
 	refreshed := 0
 	fields := append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID, acc.UserID, epoch)
 	step := func(ctx context.Context, r runner) error {
@@ -293,22 +293,22 @@ func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch
 	})
 }
 
-// ReplaceTokens implements [authsvc.Adapter].
-func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+// ReplaceTokens implements [adapter.Adapter].
+func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was adapter.Account) error {
 	return a.transact(ctx, "replace tokens", func(ctx context.Context, r runner) error {
-		var old authsvc.Account
+		var old adapter.Account
 		if err := r.row(ctx, a.lockAccount, acc.Provider, acc.ProviderAccountID).Scan(scanAccount(&old)...); err != nil {
 			return err
 		}
 		if !old.SameTokens(was) {
-			return authsvc.ErrStale
+			return adapter.ErrStale
 		}
 		return r.execFound(ctx, a.replaceTokens, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
 	})
 }
 
-// UnlinkAccount implements [authsvc.Adapter].
-func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, rev *authsvc.Revocation) error {
+// UnlinkAccount implements [adapter.Adapter].
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, rev *adapter.Revocation) error {
 	return a.transact(ctx, "unlink account", func(ctx context.Context, r runner) error {
 		if err := a.lockUserAt(ctx, r, rev.UserID, epoch); err != nil {
 			return err
@@ -320,21 +320,21 @@ func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID
 	})
 }
 
-// ListAccounts implements [authsvc.Adapter].
-func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+// ListAccounts implements [adapter.Adapter].
+func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []adapter.Account, err error) {
 	err = a.read(ctx, "list accounts", func(ctx context.Context, r runner) error {
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // no user can have such an id
+	if errors.Is(err, adapter.ErrNotFound) { // no user can have such an id
 		return nil, nil
 	}
 	return list, err
 }
 
-func accountsOf(ctx context.Context, r runner, s *Statement, userID string) (list []authsvc.Account, err error) {
+func accountsOf(ctx context.Context, r runner, s *Statement, userID string) (list []adapter.Account, err error) {
 	err = r.rows(ctx, s, []any{userID}, func(rows Rows) error {
-		var acc authsvc.Account
+		var acc adapter.Account
 		if err := rows.Scan(scanAccount(&acc)...); err != nil {
 			return err
 		}

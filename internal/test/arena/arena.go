@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -38,7 +39,7 @@ type World struct {
 	T      testing.TB
 	OP     *idp.Server // nil without a network
 	Mail   *Outbox
-	Store  authsvc.Adapter
+	Store  adapter.Adapter
 	Ledger *Ledger       // in front of Store, after Enter and EnterOffline
 	Audits *atomic.Int64 // audit events so far, after Enter and EnterOffline
 	Logs   *LogBuffer

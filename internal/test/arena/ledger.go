@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // A Ledger is an adapter that records the writes to the adapter behind it. A test can
 // make its calls fail.
 type Ledger struct {
-	Behind authsvc.Adapter
+	Behind adapter.Adapter
 
 	// Around, if not nil, makes each store call, including the calls of the service's
 	// own goroutines. It may measure the call. Set it before the first call.
@@ -45,7 +46,7 @@ var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMa
 	"TouchSessions": true, "GetMeta": true, "SetMeta": true, "Ping": true}
 
 // NewLedger puts a ledger in front of a store.
-func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} }
+func NewLedger(behind adapter.Adapter) *Ledger { return &Ledger{Behind: behind} }
 
 // BreakAt makes calls fail as fault decides. Calls count from 1. If fault is nil, no
 // call fails.
@@ -144,11 +145,11 @@ func (l *Ledger) GetUserByAccount(ctx context.Context, provider, id string) (aut
 	return step(l, "GetUserByAccount", false, id, func() (authsvc.User, error) { return l.Behind.GetUserByAccount(ctx, provider, id) })
 }
 
-func (l *Ledger) UpdateUser(ctx context.Context, id string, c authsvc.UserUpdate) (authsvc.User, error) {
+func (l *Ledger) UpdateUser(ctx context.Context, id string, c adapter.UserUpdate) (authsvc.User, error) {
 	return step(l, "UpdateUser", true, id, func() (authsvc.User, error) { return l.Behind.UpdateUser(ctx, id, c) })
 }
 
-func (l *Ledger) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+func (l *Ledger) DeleteUser(ctx context.Context, id string, r *adapter.Revocation) error {
 	_, err := step(l, "DeleteUser", true, id, func() (nothing, error) { return only(l.Behind.DeleteUser(ctx, id, r)) })
 	return err
 }
@@ -171,7 +172,7 @@ func (l *Ledger) ReplaceTokens(ctx context.Context, a, was authsvc.Account) erro
 	return err
 }
 
-func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string, epoch int64, r *authsvc.Revocation) error {
+func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string, epoch int64, r *adapter.Revocation) error {
 	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id, epoch, r)) })
 	return err
 }
@@ -180,13 +181,13 @@ func (l *Ledger) ListAccounts(ctx context.Context, userID string) ([]authsvc.Acc
 	return step(l, "ListAccounts", false, userID, func() ([]authsvc.Account, error) { return l.Behind.ListAccounts(ctx, userID) })
 }
 
-func (l *Ledger) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	return step(l, "CreateSession", true, s, func() (authsvc.SessionRecord, error) { return l.Behind.CreateSession(ctx, s) })
+func (l *Ledger) CreateSession(ctx context.Context, s adapter.SessionRecord) (adapter.SessionRecord, error) {
+	return step(l, "CreateSession", true, s, func() (adapter.SessionRecord, error) { return l.Behind.CreateSession(ctx, s) })
 }
 
-func (l *Ledger) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+func (l *Ledger) GetSession(ctx context.Context, token, digest string) (adapter.SessionRecord, authsvc.User, error) {
 	type both struct {
-		s authsvc.SessionRecord
+		s adapter.SessionRecord
 		u authsvc.User
 	}
 	v, err := step(l, "GetSession", false, token, func() (both, error) {
@@ -196,16 +197,16 @@ func (l *Ledger) GetSession(ctx context.Context, token, digest string) (authsvc.
 	return v.s, v.u, err
 }
 
-func (l *Ledger) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+func (l *Ledger) UpdateSession(ctx context.Context, s adapter.SessionRecord) error {
 	_, err := step(l, "UpdateSession", true, s, func() (nothing, error) { return only(l.Behind.UpdateSession(ctx, s)) })
 	return err
 }
 
-func (l *Ledger) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
-	return step(l, "DeleteSession", true, token, func() (authsvc.SessionRecord, error) { return l.Behind.DeleteSession(ctx, token) })
+func (l *Ledger) DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error) {
+	return step(l, "DeleteSession", true, token, func() (adapter.SessionRecord, error) { return l.Behind.DeleteSession(ctx, token) })
 }
 
-func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *adapter.SessionRecord, locale string) (authsvc.User, error) {
 	args := []any{u, a, s}
 	if a != nil {
 		args[1] = *a
@@ -216,7 +217,7 @@ func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s, locale) })
 }
 
-func (l *Ledger) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+func (l *Ledger) ProveEmail(ctx context.Context, p adapter.Proof) (authsvc.User, []authsvc.Account, error) {
 	type both struct {
 		u authsvc.User
 		a []authsvc.Account
@@ -228,25 +229,25 @@ func (l *Ledger) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	return v.u, v.a, err
 }
 
-func (l *Ledger) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+func (l *Ledger) EndSessions(ctx context.Context, userID string, r *adapter.Revocation) (int, error) {
 	return step(l, "EndSessions", true, userID, func() (int, error) { return l.Behind.EndSessions(ctx, userID, r) })
 }
 
-func (l *Ledger) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+func (l *Ledger) PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	_, err := step(l, "PutToken", true, []any{t, m.ID, string(m.Payload)}, func() (nothing, error) { return only(l.Behind.PutToken(ctx, t, m, maxQueued)) })
 	return err
 }
 
-func (l *Ledger) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	return step(l, "GetToken", false, token, func() (authsvc.VerificationToken, error) { return l.Behind.GetToken(ctx, identifier, token) })
+func (l *Ledger) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	return step(l, "GetToken", false, token, func() (adapter.VerificationToken, error) { return l.Behind.GetToken(ctx, identifier, token) })
 }
 
-func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	return step(l, "TakeToken", true, token, func() (authsvc.VerificationToken, error) { return l.Behind.TakeToken(ctx, identifier, token) })
+func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+	return step(l, "TakeToken", true, token, func() (adapter.VerificationToken, error) { return l.Behind.TakeToken(ctx, identifier, token) })
 }
 
-func (l *Ledger) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	return step(l, "ClaimMail", true, nil, func() (authsvc.Mail, error) { return l.Behind.ClaimMail(ctx, now, retry) })
+func (l *Ledger) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {
+	return step(l, "ClaimMail", true, nil, func() (adapter.Mail, error) { return l.Behind.ClaimMail(ctx, now, retry) })
 }
 
 func (l *Ledger) DelayMail(ctx context.Context, id string, due time.Time) error {
@@ -264,14 +265,14 @@ func (l *Ledger) UseOnce(ctx context.Context, key string, expires time.Time) err
 	return err
 }
 
-func (l *Ledger) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+func (l *Ledger) Revoke(ctx context.Context, list ...*adapter.Revocation) error {
 	_, err := step(l, "Revoke", true, list, func() (nothing, error) { return only(l.Behind.Revoke(ctx, list...)) })
 	return err
 }
 
-func (l *Ledger) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+func (l *Ledger) Revocations(ctx context.Context, after int64, limit int) ([]adapter.Revocation, int64, error) {
 	type both struct {
-		list []authsvc.Revocation
+		list []adapter.Revocation
 		next int64
 	}
 	v, err := step(l, "Revocations", false, after, func() (both, error) {
@@ -309,7 +310,7 @@ type StaleStore struct {
 	Broken atomic.Bool
 }
 
-func (s *StaleStore) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+func (s *StaleStore) Revocations(ctx context.Context, after int64, limit int) ([]adapter.Revocation, int64, error) {
 	if s.Broken.Load() {
 		return nil, after, ErrBroken
 	}
@@ -320,11 +321,11 @@ func (l *Ledger) ListUsers(ctx context.Context, after string, limit int) ([]auth
 	return step(l, "ListUsers", false, nil, func() ([]authsvc.User, error) { return l.Behind.ListUsers(ctx, after, limit) })
 }
 
-func (l *Ledger) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
-	return step(l, "ListSessions", false, nil, func() ([]authsvc.SessionRecord, error) { return l.Behind.ListSessions(ctx, userID) })
+func (l *Ledger) ListSessions(ctx context.Context, userID string) ([]adapter.SessionRecord, error) {
+	return step(l, "ListSessions", false, nil, func() ([]adapter.SessionRecord, error) { return l.Behind.ListSessions(ctx, userID) })
 }
 
-func (l *Ledger) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+func (l *Ledger) Permit(ctx context.Context, now time.Time, list ...adapter.Quota) (permitted int, wait time.Duration, err error) {
 	permitted, err = step(l, "Permit", false, nil, func() (n int, err error) {
 		n, wait, err = l.Behind.Permit(ctx, now, list...)
 		return n, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/skewed"
 )
@@ -82,9 +83,9 @@ func (w *World) Now() (now time.Time) {
 // A clocked store has a correct clock: its server's, or else one that it gets here.
 type clocked struct{ *Ledger }
 
-// Now implements [authsvc.Clock].
+// Now implements [adapter.Clock].
 func (c clocked) Now(ctx context.Context) (now time.Time, err error) {
-	if server, has := c.Behind.(authsvc.Clock); has {
+	if server, has := c.Behind.(adapter.Clock); has {
 		return server.Now(ctx)
 	}
 	skewed.At(0, func() { now = time.Now() })

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
 	"authsvc/engine"
@@ -131,7 +132,7 @@ type lean struct {
 func newLean(t *testing.T, flow string) *lean {
 	t.Helper()
 	c := &lean{t: t, op: newLeanProvider(t), mail: make(chan string, 1)}
-	var store authsvc.Adapter = memory.New()
+	var store adapter.Adapter = memory.New()
 	if flow == "session" {
 		store = opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/mongodb"
 	"authsvc/adapter/mysql"
@@ -20,7 +20,7 @@ import (
 // A kind is a kind of store that a service can use.
 type kind struct {
 	name string
-	open func(t *testing.T) (store authsvc.Adapter, meter func() figures)
+	open func(t *testing.T) (store adapter.Adapter, meter func() figures)
 
 	local   bool // uses no server
 	simple  bool // each command is a transaction, and there are no others
@@ -43,29 +43,29 @@ func (k *kind) lacks(f *figures) {
 // kinds returns all kinds, as in package stores.
 func kinds() []kind {
 	return []kind{
-		{name: "memory", local: true, simple: true, open: func(*testing.T) (authsvc.Adapter, func() figures) { return memory.New(), nil }},
+		{name: "memory", local: true, simple: true, open: func(*testing.T) (adapter.Adapter, func() figures) { return memory.New(), nil }},
 		{name: "sqlite", local: true, open: openSQLite},
-		{name: "postgres", open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+		{name: "postgres", open: func(t *testing.T) (adapter.Adapter, func() figures) {
 			p := before(t, servertest.Postgres(t), func() protocol { return &postgresWire{} })
 			return opened(t)(postgres.Open(t.Context(), p.with("sslmode", "disable"), postgres.Options{Migrate: true})), p.sum
 		}},
-		{name: "mysql", open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+		{name: "mysql", open: func(t *testing.T) (adapter.Adapter, func() figures) {
 			p := before(t, servertest.MySQL(t), func() protocol { return &mysqlWire{} })
 			return opened(t)(mysql.Open(t.Context(), p.with("tls", "false"), mysql.Options{Migrate: true})), p.sum
 		}},
-		{name: "redis", simple: true, open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+		{name: "redis", simple: true, open: func(t *testing.T) (adapter.Adapter, func() figures) {
 			url, prefix := servertest.Redis(t)
 			p := before(t, url, func() protocol { return &redisWire{} })
 			return opened(t)(redis.Open(t.Context(), p.url.String(), redis.Options{Prefix: prefix})), p.sum
 		}},
-		{name: "mongodb", simple: true, commits: true, open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+		{name: "mongodb", simple: true, commits: true, open: func(t *testing.T) (adapter.Adapter, func() figures) {
 			p := before(t, servertest.MongoDB(t), func() protocol { return &mongoWire{} })
 			return opened(t)(mongodb.Open(t.Context(), p.with("timeoutMS", "120000"), mongodb.Options{Migrate: true})), p.sum
 		}},
 	}
 }
 
-func openSQLite(t *testing.T) (authsvc.Adapter, func() figures) {
+func openSQLite(t *testing.T) (adapter.Adapter, func() figures) {
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true})
 	opened(t)(s, err)
 	c := &sqlCounter{}
@@ -74,8 +74,8 @@ func openSQLite(t *testing.T) (authsvc.Adapter, func() figures) {
 }
 
 // opened closes a store when its test ends.
-func opened(t *testing.T) func(authsvc.Adapter, error) authsvc.Adapter {
-	return func(s authsvc.Adapter, err error) authsvc.Adapter {
+func opened(t *testing.T) func(adapter.Adapter, error) adapter.Adapter {
+	return func(s adapter.Adapter, err error) adapter.Adapter {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

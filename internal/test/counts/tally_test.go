@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 )
 
@@ -26,7 +26,7 @@ type tally struct {
 	queued map[string]bool // mails not sent yet
 }
 
-func newTally(store authsvc.Adapter, meter func() figures) *tally {
+func newTally(store adapter.Adapter, meter func() figures) *tally {
 	t := &tally{Ledger: arena.NewLedger(store), meter: meter, queued: map[string]bool{}}
 	t.Around = func(method string, call func() error) { _ = t.count(method, polls[method], call) }
 	return t
@@ -51,7 +51,7 @@ func (t *tally) count(method string, poll bool, call func() error) error {
 	if t.meter != nil {
 		cost = t.meter().plus(before, -1)
 	}
-	if poll || method == "ClaimMail" && errors.Is(err, authsvc.ErrNotFound) {
+	if poll || method == "ClaimMail" && errors.Is(err, adapter.ErrNotFound) {
 		return err
 	}
 	t.sum = t.sum.plus(cost, 1)
@@ -89,19 +89,19 @@ func (t *tally) sent(tb testing.TB) {
 	}
 }
 
-func (t *tally) put(m authsvc.Mail) {
+func (t *tally) put(m adapter.Mail) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sum.mailBytes += len(m.Payload)
 	t.queued[m.ID] = true
 }
 
-func (t *tally) PutToken(ctx context.Context, v authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+func (t *tally) PutToken(ctx context.Context, v adapter.VerificationToken, m adapter.Mail, maxQueued int) error {
 	t.put(m)
 	return t.Ledger.PutToken(ctx, v, m, maxQueued)
 }
 
-func (t *tally) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+func (t *tally) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) error {
 	t.put(m)
 	return t.Ledger.PutMail(ctx, m, maxQueued)
 }
@@ -117,11 +117,11 @@ func (t *tally) DeleteMail(ctx context.Context, id string) error {
 // Closing the service interrupts its polls. A command in progress would then be
 // answered during the next call.
 
-func (t *tally) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+func (t *tally) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {
 	return t.Ledger.ClaimMail(context.WithoutCancel(ctx), now, retry)
 }
 
-func (t *tally) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+func (t *tally) Revocations(ctx context.Context, after int64, limit int) ([]adapter.Revocation, int64, error) {
 	return t.Ledger.Revocations(context.WithoutCancel(ctx), after, limit)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 )
@@ -140,13 +141,13 @@ func (n *noticed) walk() {
 	n.done(w.CancelDeletion(ctx, user))
 	n.one("kept", ada, false)
 
-	_, err = w.UpdateUser(ctx, user, authsvc.UserUpdate{Email: new(eve), EmailVerified: new(w.Now())})
+	_, err = w.UpdateUser(ctx, user, adapter.UserUpdate{Email: new(eve), EmailVerified: new(w.Now())})
 	n.done(err)
 	n.one("address", ada, false)
-	_, err = w.UpdateUser(ctx, user, authsvc.UserUpdate{Email: new("")})
+	_, err = w.UpdateUser(ctx, user, adapter.UserUpdate{Email: new("")})
 	n.done(err)
 	n.one("noaddress", eve, false)
-	_, err = w.UpdateUser(ctx, user, authsvc.UserUpdate{Email: new(ada)})
+	_, err = w.UpdateUser(ctx, user, adapter.UserUpdate{Email: new(ada)})
 	n.done(err)
 	n.done(w.Block(ctx, user, "for the test"))
 	n.done(w.Block(ctx, user, "again"))

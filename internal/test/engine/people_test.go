@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
@@ -57,7 +58,7 @@ func TestInvitation(t *testing.T) {
 			if a := w.Browser().SignIn(w.OP, "grace"); !strings.Contains(a.Location(), "error=AccessDenied") {
 				t.Errorf("a person who is not invited: %s", a.Location())
 			}
-			if _, err := w.Invite(ctx, authsvc.Invitation{Email: "ada@example.com"}); !errors.Is(err, authsvc.ErrConflict) {
+			if _, err := w.Invite(ctx, authsvc.Invitation{Email: "ada@example.com"}); !errors.Is(err, adapter.ErrConflict) {
 				t.Errorf("a person who has signed in: %v", err)
 			}
 		})
@@ -106,7 +107,7 @@ func TestInvitationRefused(t *testing.T) {
 		t.Error("without mail")
 	}
 	for _, address := range []string{"new@example.com", "eve@example.com"} {
-		if _, err := w.Store.GetUserByEmail(t.Context(), address); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.Store.GetUserByEmail(t.Context(), address); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -135,16 +136,16 @@ func TestUpdateUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			name, taken, odd := "Ada L.", "Bob@example.com", "a@b@c"
-			if got, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Name: &name}); err != nil || got.Name != name || got.Email != u.Email || !got.EmailVerified.Equal(u.EmailVerified) {
+			if got, err := w.UpdateUser(ctx, u.ID, adapter.UserUpdate{Name: &name}); err != nil || got.Name != name || got.Email != u.Email || !got.EmailVerified.Equal(u.EmailVerified) {
 				t.Errorf("the name: %+v, %v", got, err)
 			}
-			if _, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Email: &taken}); !errors.Is(err, authsvc.ErrConflict) {
+			if _, err := w.UpdateUser(ctx, u.ID, adapter.UserUpdate{Email: &taken}); !errors.Is(err, adapter.ErrConflict) {
 				t.Errorf("an address that is taken: %v", err)
 			}
-			if _, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Email: &odd}); err == nil {
+			if _, err := w.UpdateUser(ctx, u.ID, adapter.UserUpdate{Email: &odd}); err == nil {
 				t.Error("an invalid address was accepted")
 			}
-			if _, err := w.UpdateUser(ctx, "u-none", authsvc.UserUpdate{Name: &name}); !errors.Is(err, authsvc.ErrNotFound) {
+			if _, err := w.UpdateUser(ctx, "u-none", adapter.UserUpdate{Name: &name}); !errors.Is(err, adapter.ErrNotFound) {
 				t.Errorf("an unknown user: %v", err)
 			}
 			if b.Email() != "ada@example.com" {
@@ -157,7 +158,7 @@ func TestUpdateUser(t *testing.T) {
 			toNew := arena.Link(t, w.Mail.Next(t))
 
 			address := "Ada@New.example"
-			got, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Email: &address})
+			got, err := w.UpdateUser(ctx, u.ID, adapter.UserUpdate{Email: &address})
 			if err != nil || got.Email != "ada@new.example" || !got.EmailVerified.IsZero() || got.Epoch <= u.Epoch {
 				t.Errorf("the address: %+v, %v", got, err)
 			}
@@ -173,7 +174,7 @@ func TestUpdateUser(t *testing.T) {
 				t.Errorf("the new address: %q", b.Email())
 			}
 			now := time.Now()
-			if got, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Email: &address, EmailVerified: &now}); err != nil || got.EmailVerified.IsZero() {
+			if got, err := w.UpdateUser(ctx, u.ID, adapter.UserUpdate{Email: &address, EmailVerified: &now}); err != nil || got.EmailVerified.IsZero() {
 				t.Errorf("verified: %+v, %v", got, err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/engine"
@@ -92,12 +93,12 @@ func TestReseal(t *testing.T) {
 
 // An overtaken store changes a credential directly after it was read for a user.
 type overtaken struct {
-	authsvc.Adapter
+	adapter.Adapter
 	user string
 }
 
-// GetPerson implements [authsvc.Adapter].
-func (o *overtaken) GetPerson(ctx context.Context, id string) (authsvc.Person, error) {
+// GetPerson implements [adapter.Adapter].
+func (o *overtaken) GetPerson(ctx context.Context, id string) (adapter.Person, error) {
 	p, err := o.Adapter.GetPerson(ctx, id)
 	if err == nil && id == o.user && len(p.Credentials) > 0 {
 		c := p.Credentials[0]

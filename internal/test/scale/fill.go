@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
 )
 
 // A Store is an adapter that can be closed.
 type Store interface {
-	authsvc.Adapter
+	adapter.Adapter
 	Close() error
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/test/process"
 )
 
@@ -47,19 +47,19 @@ func TestListScale(t *testing.T) {
 		last := p.user(p.Users - 1)
 		for _, look := range []struct {
 			what string
-			q    authsvc.UserQuery
+			q    adapter.UserQuery
 			want int
 			page bool // an index finds it; for others, the store may read all blocked users
 		}{
-			{"the first 50", authsvc.UserQuery{Limit: 50}, 50, true},
-			{"the first 500", authsvc.UserQuery{Limit: 500}, 500, true},
-			{"500 in the middle", authsvc.UserQuery{Limit: 500, After: p.userID(p.Users / 3)}, 500, true},
-			{"one by its address", authsvc.UserQuery{Limit: 50, Prefix: last.Email}, 1, true},
-			{"ten by a prefix", authsvc.UserQuery{Limit: 50, Prefix: last.Email[:len("person0000000")-1]}, 10, true},
-			{"all by a prefix", authsvc.UserQuery{Limit: 500, Prefix: "person"}, 500, true},
-			{"all by a prefix, in the middle", authsvc.UserQuery{Limit: 500, Prefix: "person", After: p.user(p.Users / 3).Email}, 500, true},
-			{"no match", authsvc.UserQuery{Limit: 50, Prefix: "zz"}, 0, true},
-			{"blocked users", authsvc.UserQuery{Limit: 50, Blocked: true}, min(blocked, 50), false},
+			{"the first 50", adapter.UserQuery{Limit: 50}, 50, true},
+			{"the first 500", adapter.UserQuery{Limit: 500}, 500, true},
+			{"500 in the middle", adapter.UserQuery{Limit: 500, After: p.userID(p.Users / 3)}, 500, true},
+			{"one by its address", adapter.UserQuery{Limit: 50, Prefix: last.Email}, 1, true},
+			{"ten by a prefix", adapter.UserQuery{Limit: 50, Prefix: last.Email[:len("person0000000")-1]}, 10, true},
+			{"all by a prefix", adapter.UserQuery{Limit: 500, Prefix: "person"}, 500, true},
+			{"all by a prefix, in the middle", adapter.UserQuery{Limit: 500, Prefix: "person", After: p.user(p.Users / 3).Email}, 500, true},
+			{"no match", adapter.UserQuery{Limit: 50, Prefix: "zz"}, 0, true},
+			{"blocked users", adapter.UserQuery{Limit: 50, Blocked: true}, min(blocked, 50), false},
 		} {
 			var took times
 			for range 21 {
@@ -85,12 +85,12 @@ func TestListScale(t *testing.T) {
 
 // blockSome blocks one user in a thousand, a hundred at most, and returns their
 // number.
-func blockSome(t *testing.T, store authsvc.Adapter, p Population) int {
+func blockSome(t *testing.T, store adapter.Adapter, p Population) int {
 	t.Helper()
 	n := min(max(p.Users/1000, 1), 100)
 	now := time.Now()
 	for i := range n {
-		if err := store.SetPerson(t.Context(), p.userID(i*(p.Users/n)), authsvc.PersonUpdate{Blocked: &now}, nil); err != nil {
+		if err := store.SetPerson(t.Context(), p.userID(i*(p.Users/n)), adapter.PersonUpdate{Blocked: &now}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal"
 )
 
@@ -94,7 +95,7 @@ func (p *Population) owner(i int) int { return i % p.Users * stride % p.Users }
 
 // session returns session i. Live sessions come first, in the order in which they
 // began, then expired ones, in the order in which they expired.
-func (p *Population) session(i int) authsvc.SessionRecord {
+func (p *Population) session(i int) adapter.SessionRecord {
 	began, extended := p.since(history, i, p.live()), p.since(day/2, i*7919%max(p.live(), 1), p.live())
 	if n := i - p.live(); n >= 0 {
 		began = p.since(history, n, p.Ended).Add(-history)
@@ -104,7 +105,7 @@ func (p *Population) session(i int) authsvc.SessionRecord {
 		extended = began
 	}
 	digest := seal.Digest(p.Cookie(i))
-	return authsvc.SessionRecord{
+	return adapter.SessionRecord{
 		ID: p.id('s', i, began), SessionToken: "sha256:" + digest, Digest: digest, UserID: p.userID(p.owner(i)),
 		Expires: extended.Add(maxAge), Began: began, Provider: fmt.Sprintf("provider%d", i%max(p.Accounts, 1)),
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 )
 
@@ -71,7 +71,7 @@ func fillLog(t *testing.T, e explainer, n int) {
 }
 
 // start returns a service and the time until it was ready.
-func start(t *testing.T, store authsvc.Adapter) (*engine.Service, time.Duration) {
+func start(t *testing.T, store adapter.Adapter) (*engine.Service, time.Duration) {
 	t.Helper()
 	c := config(t, store)
 	c.Session.Strategy = "jwt"
@@ -92,7 +92,7 @@ func start(t *testing.T, store authsvc.Adapter) (*engine.Service, time.Duration)
 }
 
 // polls reads the log from its end.
-func polls(t *testing.T, store authsvc.Adapter, end int64) (list times) {
+func polls(t *testing.T, store adapter.Adapter, end int64) (list times) {
 	t.Helper()
 	if last, _, err := store.Revocations(t.Context(), end-1, 2); err != nil || len(last) != 1 || last[0].Seq != end {
 		t.Fatalf("the end of the log: %v, %v", last, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/engine"
 	"authsvc/internal/test/servertest"
 )
@@ -97,7 +98,7 @@ func serve(t testing.TB, storage string, p Population) *service {
 }
 
 // config returns the configuration for a store.
-func config(t testing.TB, store authsvc.Adapter) authsvc.Config {
+func config(t testing.TB, store adapter.Adapter) authsvc.Config {
 	return authsvc.Config{
 		URL: "https://app.test", Secrets: []string{"kT3vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store,
 		Cookies: authsvc.CookieOptions{Session: sessionCookie}, RateLimit: authsvc.RateLimit{Disabled: true},

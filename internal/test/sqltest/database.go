@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/sql/stores"
@@ -18,7 +18,7 @@ import (
 
 // A Store is an adapter with the methods that SQL adapters add to the contract.
 type Store interface {
-	authsvc.Adapter
+	adapter.Adapter
 	Status(context.Context) (stores.Status, error)
 	Migrate(context.Context, stores.Direction) error
 	Statements(context.Context, func(stores.Migration, string)) error

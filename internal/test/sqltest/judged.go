@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // A JudgedCase is the schema of an application with one column that differs.
@@ -102,7 +103,7 @@ func signsIn(t *testing.T, s Store, short bool) {
 	} else {
 		u.Name, u.Image, a.Scope = long(255), "https://example.com/"+long(2028), long(255)
 	}
-	r := authsvc.SessionRecord{ID: "01890a5d-ac96-774b-bcce-b302099a8059", SessionToken: "sha256:" + long(43), Digest: long(43), Expires: at, Began: at}
+	r := adapter.SessionRecord{ID: "01890a5d-ac96-774b-bcce-b302099a8059", SessionToken: "sha256:" + long(43), Digest: long(43), Expires: at, Began: at}
 	u, err := s.SignUp(t.Context(), u, &a, &r, "")
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +122,8 @@ func signsIn(t *testing.T, s Store, short bool) {
 	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "01890a5d-ac96-774b-bcce-b302099a8060"}, &authsvc.Account{ID: "01890a5d-ac96-774b-bcce-b302099a8061", Type: "email", Provider: "email", ProviderAccountID: "b@example.com"}, nil, ""); err != nil {
 		t.Errorf("a person without values: %v", err)
 	}
-	link := authsvc.VerificationToken{Identifier: "ada@example.com", Token: long(64), Expires: at}
-	if err := s.PutToken(t.Context(), link, authsvc.Mail{ID: "m", Due: at, Expires: at}, 10); err != nil {
+	link := adapter.VerificationToken{Identifier: "ada@example.com", Token: long(64), Expires: at}
+	if err := s.PutToken(t.Context(), link, adapter.Mail{ID: "m", Due: at, Expires: at}, 10); err != nil {
 		t.Fatal(err)
 	}
 	if taken, err := s.TakeToken(t.Context(), link.Identifier, link.Token); err != nil || !taken.Expires.Equal(at) {
@@ -145,7 +146,7 @@ func SaysWhatFailed(t *testing.T, d *Database, schema string, cases map[string]s
 			}
 			a := authsvc.Account{ID: "a", Type: "oauth", Provider: "acme", ProviderAccountID: "secret'7\"", AccessToken: "secret", ExpiresAt: 77777}
 			_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "secret@example.com", EmailVerified: time.Unix(77777, 0)}, &a, nil, "")
-			if err == nil || errors.Is(err, authsvc.ErrNotFound) || errors.Is(err, authsvc.ErrConflict) || !strings.Contains(err.Error(), want) {
+			if err == nil || errors.Is(err, adapter.ErrNotFound) || errors.Is(err, adapter.ErrConflict) || !strings.Contains(err.Error(), want) {
 				t.Fatalf("got %v, want %q", err, want)
 			}
 			for _, value := range []string{"secret", "77777", "oauth", "1970"} {

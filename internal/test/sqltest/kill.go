@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/atonce"
@@ -69,9 +70,9 @@ func write(ctx context.Context, d *Database, url string) error {
 const SignUpEvents = 6
 
 // SignUp stores a user, an account and a session under the same id.
-func SignUp(ctx context.Context, s authsvc.Adapter, id string) error {
+func SignUp(ctx context.Context, s adapter.Adapter, id string) error {
 	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
+	rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
 	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec, "")
 	return err
 }
@@ -107,7 +108,7 @@ func (l *ledger) check(t *testing.T, d *Database, url string, s Store) {
 			t.Errorf("%s: accounts %v, %v", id, list, err)
 		}
 		_, _, err := s.GetSession(t.Context(), id, id)
-		if l.out[id] && !errors.Is(err, authsvc.ErrNotFound) {
+		if l.out[id] && !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%s: signed out, but got %v", id, err)
 		}
 	}

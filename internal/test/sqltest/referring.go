@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/adapter"
 )
 
 // A ReferringCase is a part of an application's schema whose rows refer to users.
@@ -39,7 +40,7 @@ func NamesReferring(t *testing.T, d *Database, cases map[string]ReferringCase) {
 			}
 			if c.Frees != "" {
 				err := s.DeleteUser(t.Context(), "u", Ended("u"))
-				if err == nil || errors.Is(err, authsvc.ErrNotFound) || errors.Is(err, authsvc.ErrConflict) ||
+				if err == nil || errors.Is(err, adapter.ErrNotFound) || errors.Is(err, adapter.ErrConflict) ||
 					!strings.Contains(err.Error(), `rows of the table "`+c.Table+`" refer to the user: `) || !strings.Contains(err.Error(), "DeleteUser callback") {
 					t.Errorf("got %v, want the table %q", err, c.Table)
 				}
@@ -56,7 +57,7 @@ func NamesReferring(t *testing.T, d *Database, cases map[string]ReferringCase) {
 			if err := s.DeleteUser(t.Context(), "u", Ended("u")); err != nil {
 				t.Errorf("nothing refers to the user any more: %v", err)
 			}
-			if err := s.DeleteUser(t.Context(), "u", Ended("u")); !errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.DeleteUser(t.Context(), "u", Ended("u")); !errors.Is(err, adapter.ErrNotFound) {
 				t.Errorf("the user is gone: %v", err)
 			}
 		})
@@ -64,8 +65,8 @@ func NamesReferring(t *testing.T, d *Database, cases map[string]ReferringCase) {
 }
 
 // Ended revokes the sessions of a user who is to be deleted.
-func Ended(id string) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: "user:" + id, UserID: id, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+func Ended(id string) *adapter.Revocation {
+	return &adapter.Revocation{Key: "user:" + id, UserID: id, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
 // ReplacesPerson checks that a new user who gets the id of an earlier one has only the
@@ -80,11 +81,11 @@ func ReplacesPerson(t *testing.T, d *Database, loosen string) {
 			t.Fatalf("user %d with the id: %v", i, err)
 		}
 		p, err := s.GetPerson(t.Context(), "u")
-		if diff := cmp.Diff(authsvc.Person{UserID: "u", Locale: locale}, p); err != nil || diff != "" {
+		if diff := cmp.Diff(adapter.Person{UserID: "u", Locale: locale}, p); err != nil || diff != "" {
 			t.Errorf("user %d with the id: %v, the person differs (-want +got):\n%s", i, err, diff)
 		}
 		now := time.Now()
-		change := authsvc.PersonUpdate{Blocked: &now, BlockedWhy: new("spam"), DeleteAfter: &now, SecondStep: new(true), RecoverAfter: &now}
+		change := adapter.PersonUpdate{Blocked: &now, BlockedWhy: new("spam"), DeleteAfter: &now, SecondStep: new(true), RecoverAfter: &now}
 		if err := s.SetPerson(t.Context(), "u", change, nil); err != nil {
 			t.Fatal(err)
 		}

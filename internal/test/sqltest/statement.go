@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqlfault"
 )
@@ -17,10 +17,10 @@ import (
 // Retry signs up repeatedly and makes each event fail in turn. The adapter must retry
 // the step if steps is true; for the last event, if commits is true. A single
 // statement is its own commit. open returns an empty store.
-func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) authsvc.Adapter, cause error, steps, commits bool) {
+func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) adapter.Adapter, cause error, steps, commits bool) {
 	fault := sqlfault.Switch{Err: cause}
 	s := open(t, &fault)
-	if _, err := s.GetMeta(t.Context(), "prepare"); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := s.GetMeta(t.Context(), "prepare"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Fatal(err)
 	}
 	for n := 1; n <= SignUpEvents; n++ {
@@ -46,7 +46,7 @@ func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) authsvc.Adapter
 		t.Errorf("write: %v", err)
 	}
 	fault.Arm(1, false)
-	if _, err := s.GetUserByEmail(t.Context(), "nobody@example.com"); !fault.Disarm() || errors.Is(err, authsvc.ErrNotFound) != steps {
+	if _, err := s.GetUserByEmail(t.Context(), "nobody@example.com"); !fault.Disarm() || errors.Is(err, adapter.ErrNotFound) != steps {
 		t.Errorf("read: %v", err)
 	}
 }

@@ -18,7 +18,9 @@ m m/engine m m/engine/internal/fleet
 m m/engine/internal/fleet m
 m m/internal/test/arena m/engine
 m m/cmd/authsvc m/cmd/authsvc/internal/config m/engine m/adapter/sqlite
-m m/adapter/sqlite m`)))
+m m/adapter
+m m m/adapter
+m m/adapter/sqlite m m/adapter`)))
 	if want := "[[internal/text] [the words] [adapter/* fleet] [engine] [cmd/authsvc]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -71,10 +71,10 @@ var groups = []struct{ prefix, name string }{
 
 // groupOf returns the group of a package, or "" if it is not drawn.
 func groupOf(module, path string) string {
-	if path == module {
+	rest, ours := strings.CutPrefix(path, module+"/")
+	if path == module || ours && (rest == "adapter" || rest == "stats") {
 		return "the words"
 	}
-	rest, ours := strings.CutPrefix(path, module+"/")
 	if !ours {
 		return ""
 	}

@@ -58,7 +58,7 @@ var gates = []mutation{
 	{"handover/browser", "internal/protocol/handover", "|| subtle.ConstantTimeCompare([]byte(a.Challenge()), []byte(c.Challenge)) != 1 {", "|| subtle.ConstantTimeCompare([]byte(a.Challenge()), []byte(c.Challenge)) > 1 {", "./internal/protocol/handover"},
 	{"handover/challenge", "internal/protocol/handover", "RawURLEncoding.Strict()", "RawURLEncoding", "./internal/protocol/handover"},
 	{"handover/size", "internal/protocol/handover", "if len(code) > maxCode || ", "if ", "./internal/protocol/handover"},
-	{"handover/once", "engine", "case errors.Is(err, authsvc.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "case " + never + "errors.Is(err, authsvc.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "./engine"},
+	{"handover/once", "engine", "case errors.Is(err, adapter.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "case " + never + "errors.Is(err, adapter.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "./engine"},
 	{"handover/store-away", "engine", "case err != nil:\n\t\treturn gt.entryFailed(rq, err, origin, a.To)\n\t}\n\tvalue", "case " + never + "err != nil:\n\t\treturn gt.entryFailed(rq, err, origin, a.To)\n\t}\n\tvalue", "./engine"},
 	{"handover/ended", "engine", "case s == nil:\n\t\treturn gt.refuseEntry(rq, \"the session has ended\"", "case " + never + "s == nil:\n\t\treturn gt.refuseEntry(rq, \"the session has ended\"", "./engine"},
 	{"handover/by-person", "engine", "case !navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"open this address as a top-level page\"}", "case " + never + "!navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"open this address as a top-level page\"}", "./engine"},

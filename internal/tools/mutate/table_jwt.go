@@ -21,7 +21,7 @@ var jwts = []mutation{
 	{"bearer/forged-metadata", "internal/protocol/oidc", `case doc["issuer"] != k.issuer:`, "case false:", "./bearer"},
 	{"bearer/keys-elsewhere", "internal/protocol/oidc", "outbound.CheckURL(from) != nil || weburl.OriginOf(from)", "outbound.CheckURL(from) != nil || " + never + "weburl.OriginOf(from)", "./bearer"},
 	{"bearer/alg-of-the-key", "internal/protocol/oidc", `key.Algorithm == "" || key.KeyID == ""`, `key.KeyID == ""`, "./bearer"},
-	{"keys/sealed-otherwise", "engine", "!(evenSealed && errors.Is(err, authsvc.ErrSealedKeys))", "!errors.Is(err, authsvc.ErrSealedKeys)", "./engine"},
+	{"keys/sealed-otherwise", "engine", "!(evenSealed && errors.Is(err, ErrSealedKeys))", "!errors.Is(err, ErrSealedKeys)", "./engine"},
 	{"keys/lease-once-more", "engine", "\tif err := is.fleet.TakeLease(ctx, metaKeys, holder); err != nil {", "\tif err := is.fleet.TakeLease(ctx, metaKeys, holder); " + never + "err != nil {", "./engine"},
 	{"keys/deployments-apart", "engine", "strconv.Itoa(n)+\" \"+is.site.base, 32)", "strconv.Itoa(n), 32)", "./engine"},
 	{"keys/spread", "internal/seal/signingkeys", "from = now.Add(Spread)", "from = now", "./internal/seal/signingkeys"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc"
+	"authsvc/adapter"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/mongodb"
 	"authsvc/adapter/mysql"
@@ -25,7 +25,7 @@ type Kind struct {
 
 	// Open gives a test an empty store of its own. It skips the test if the server is
 	// missing.
-	Open func(t testing.TB) authsvc.Adapter
+	Open func(t testing.TB) adapter.Adapter
 
 	// Env returns the variables, as "NAME=value", that make a service process use an
 	// empty store of its own. Each call makes another store. A file goes to dir.
@@ -35,23 +35,23 @@ type Kind struct {
 // All returns memory, sqlite, postgres, mysql, mongodb and redis.
 func All() []Kind {
 	return []Kind{
-		{"memory", func(testing.TB) authsvc.Adapter { return memory.New() },
+		{"memory", func(testing.TB) adapter.Adapter { return memory.New() },
 			func(testing.TB, string) []string { return []string{"AUTHSVC_STORAGE_URL=memory:"} }},
-		{"sqlite", func(t testing.TB) authsvc.Adapter {
+		{"sqlite", func(t testing.TB) adapter.Adapter {
 			return opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
 		}, func(_ testing.TB, dir string) []string {
 			return []string{"AUTHSVC_STORAGE_URL=sqlite:" + filepath.Join(dir, "auth.db")}
 		}},
-		{"postgres", func(t testing.TB) authsvc.Adapter {
+		{"postgres", func(t testing.TB) adapter.Adapter {
 			return opened(t)(postgres.Open(t.Context(), servertest.Postgres(t), postgres.Options{Migrate: true}))
 		}, variable(servertest.Postgres)},
-		{"mysql", func(t testing.TB) authsvc.Adapter {
+		{"mysql", func(t testing.TB) adapter.Adapter {
 			return opened(t)(mysql.Open(t.Context(), servertest.MySQL(t), mysql.Options{Migrate: true}))
 		}, variable(servertest.MySQL)},
-		{"mongodb", func(t testing.TB) authsvc.Adapter {
+		{"mongodb", func(t testing.TB) adapter.Adapter {
 			return opened(t)(mongodb.Open(t.Context(), mongoURL(t), mongodb.Options{Migrate: true}))
 		}, variable(mongoURL)},
-		{"redis", func(t testing.TB) authsvc.Adapter {
+		{"redis", func(t testing.TB) adapter.Adapter {
 			url, prefix := servertest.Redis(t)
 			return opened(t)(redis.Open(t.Context(), url, redis.Options{Prefix: prefix}))
 		}, func(t testing.TB, _ string) []string {
@@ -64,7 +64,7 @@ func All() []Kind {
 // Combined returns All, and the combination of users in SQLite with sessions and
 // single-use records in Redis (session.store).
 func Combined() []Kind {
-	return append(All(), Kind{BesideRedis, func(t testing.TB) authsvc.Adapter {
+	return append(All(), Kind{BesideRedis, func(t testing.TB) adapter.Adapter {
 		t.Helper()
 		main := opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
 		url, prefix := servertest.Redis(t)
@@ -96,8 +96,8 @@ func variable(database func(testing.TB) string) func(testing.TB, string) []strin
 }
 
 // opened closes a store when its test ends.
-func opened(t testing.TB) func(authsvc.Adapter, error) authsvc.Adapter {
-	return func(s authsvc.Adapter, err error) authsvc.Adapter {
+func opened(t testing.TB) func(adapter.Adapter, error) adapter.Adapter {
+	return func(s adapter.Adapter, err error) adapter.Adapter {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

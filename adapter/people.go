@@ -1,4 +1,4 @@
-package authsvc
+package adapter
 
 import (
 	"context"
