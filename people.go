@@ -7,11 +7,14 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A User is a person as the store has it.
+// A User is a person: ID, Name, Email, EmailVerified (when the address was proved), Image,
+// Extra (columns of your own table), Blocked and DeleteAfter. [adapter.User] describes
+// each field.
 type User = adapter.User
 
-// An Account links a User to one identity at one provider. It holds the provider's
-// tokens.
+// An Account links a User to one identity at one provider, Provider and
+// ProviderAccountID, and holds the provider's tokens. [adapter.Account] describes each
+// field.
 type Account = adapter.Account
 
 // A UserUpdate names the fields of a User to change; nil leaves a field unchanged.

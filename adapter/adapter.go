@@ -2,8 +2,9 @@
 // records that it stores, and the errors that it returns.
 //
 // The packages below this one implement it for PostgreSQL, MariaDB and MySQL, SQLite,
-// MongoDB, Redis and memory. Package adaptertest tests every implementation, also one of
-// your own.
+// MongoDB, Redis and memory. A store that also keeps audit events implements
+// authsvc.AuditLog, too. Package adaptertest tests every implementation, also one of your
+// own.
 package adapter
 
 import (
