@@ -61,7 +61,7 @@ func states() []state {
 				b.Click("section[aria-labelledby=ways] > details > summary")
 			}},
 		state{name: "undo", shows: []string{"Undo this change?", "Example ID was added", "grace@acme.test"}, reach: openUndo},
-		state{name: "undo-done", shows: []string{"The change has been undone", "signed out in all browsers"},
+		state{name: "undo-done", shows: []string{"The change has been undone", "You have been signed out everywhere"},
 			reach: func(s *site, b *chromium.Tab) {
 				openUndo(s, b)
 				b.Click("#submitButton")

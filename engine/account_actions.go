@@ -138,4 +138,6 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	return ac.accountDone(rq, s, "unlinked")
 }
 
-func (ac *accountRoom) deriveKeys(ring *seal.Ring) { ac.handleKey = ring.MAC("account handle") }
+func (ac *accountRoom) deriveKeys(ring *seal.Ring) {
+	ac.handleKey, ac.keepKey = ring.MAC("account handle"), ring.Sealer("keep an account "+ac.site.base)
+}

@@ -108,11 +108,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 		word = doneScheduled
 		ac.offerUndo(rq, u)
 	}
-	to := weburl.WithQuery(rq.base+"/account/delete", "done", word)
-	if rq.wantsJSON() {
-		return object{v: map[string]any{"url": to, "account": nil}}
-	}
-	return redirect{to: to}
+	return withoutSession(rq, weburl.WithQuery(rq.base+"/account/delete", "done", word))
 }
 
 // deleteBack returns the URL to return to after the fresh proof for a deletion.

@@ -68,7 +68,7 @@ func (ac *accountRoom) deletionNotice(u authsvc.User) notice {
 	if ac.grace == 0 {
 		return notice{what: "deleted", user: u}
 	}
-	return notice{what: "deletion", user: u, name: u.DeleteAfter.UTC().Format("2006-01-02 15:04 UTC")}
+	return notice{what: "deletion", user: u, on: u.DeleteAfter, keepURL: ac.keepURL(u)}
 }
 
 // markForDeletion stores when a user is to be deleted and ends the sessions in one

@@ -204,7 +204,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	}
 	rq.auditUser = s.UserID
 	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
-		return stepUpFirst(rq, rq.base+"/account", s)
+		return stepUpFirst(rq, rq.base+"/account?done=export", s)
 	}
 	if refused := limitUser(rq, ac.exportLimit, s.UserID, "too many exports of one account"); refused != nil {
 		return refused

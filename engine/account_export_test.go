@@ -92,7 +92,7 @@ func TestExportNotFresh(t *testing.T) {
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	makeOld(t, w, readAccount(t, b).User.ID)
-	if a := b.Get("/api/auth/account/export"); a.Location() != arena.Origin+"/api/auth/confirm?callbackUrl=https%3A%2F%2Fapp.test%2Fapi%2Fauth%2Faccount" {
+	if a := b.Get("/api/auth/account/export"); a.Location() != arena.Origin+"/api/auth/confirm?callbackUrl=https%3A%2F%2Fapp.test%2Fapi%2Fauth%2Faccount%3Fdone%3Dexport" {
 		t.Errorf("an old proof: %d %s", a.StatusCode, a.Location())
 	}
 	b.Header.Set("Accept", "application/json")

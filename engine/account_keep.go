@@ -18,6 +18,9 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	if v.Kept {
 		return page{name: pages.Keep, view: v}
 	}
+	if token := rq.query("token"); token != "" {
+		return ac.keepLinkPage(rq, v, token)
+	}
 	c, err := ac.desk.waiting(rq, keepPurpose)
 	if err != nil {
 		return rq.storeUnavailable(err)
@@ -34,6 +37,11 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	case u.DeleteAfter.IsZero(): // another browser kept it
 		return redirect{to: v.SignInURL}
 	}
+	return askKeep(rq, v, u)
+}
+
+// askKeep returns the page that asks whether to keep the account of u.
+func askKeep(rq *request, v pages.KeepView, u authsvc.User) outcome {
 	v.Who, v.On, v.RequestID = cmp.Or(u.Email, u.Name, u.ID), u.DeleteAfter, rq.shownRequestID()
 	if word := rq.query("error"); word != "" {
 		v.Error = string(plainErrorCode(authsvc.ErrorCode(word)))
@@ -42,11 +50,16 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 }
 
 // postKeep handles POST account/keep, which cancels the deletion of an account. It is
-// the account of the session or, with pending=true or without a session, of the pending
-// sign-in. leave=true gives up the pending sign-in and never keeps an account.
+// the account of the mailed link's token or, without a token, of the session or, with
+// pending=true or without a session, of the pending sign-in. leave=true gives up the
+// pending sign-in and never keeps an account.
 func (ac *accountRoom) postKeep(rq *request) outcome {
+	token := rq.body.get("token")
 	if !rq.csrfOK() {
-		return rq.refuseOwnCSRF("/account/keep")
+		return rq.refuseOwnCSRF(weburl.WithQuery("/account/keep", "token", token))
+	}
+	if token != "" && rq.body.get("leave") != "true" {
+		return ac.keepByLink(rq, token)
 	}
 	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
 		s, err := ac.keeper.current(rq)
@@ -80,13 +93,21 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 		return rq.storeUnavailable(err)
 	}
 	rq.expireCookie(ac.desk.pendingCookie, "")
-	to := rq.base + "/account/keep?done=kept"
 	switch {
 	case rq.body.get("leave") == "true":
-		to = rq.origin
+		return withoutSession(rq, rq.origin)
 	case err != nil:
 		return rq.signInFirst("/account")
 	}
+	return withoutSession(rq, rq.base+keptPath)
+}
+
+// keptPath leads to the page that says that an account was kept.
+const keptPath = "/account/keep?done=kept"
+
+// withoutSession answers a POST of a browser that needs no session, and leads to an
+// address.
+func withoutSession(rq *request, to string) outcome {
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": to, "account": nil}}
 	}

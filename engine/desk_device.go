@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"authsvc"
 	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 )
@@ -26,6 +27,7 @@ type deviceAccount struct {
 	Account string `json:"a"`           // see accountKey and userKey
 	User    string `json:"i,omitempty"` // userKey of the user who signed in, if Account is not that
 	Until   int64  `json:"u"`           // seconds since 1970
+	Epoch   int64  `json:"e,omitempty"` // of the user at the sign-in
 }
 
 const (
@@ -76,6 +78,14 @@ func (dk *desk) hasDeviceCookie(rq *request, account string) bool {
 	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
 }
 
+// knowsBrowser reports whether this browser has signed in as the user u since the user's
+// epoch last changed. An undo, "sign out everywhere" and other revocations change the
+// epoch: they make a thief's browser, like all others, new to the account.
+func (dk *desk) knowsBrowser(rq *request, u authsvc.User) bool {
+	key := userKey(u.ID)
+	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Epoch == u.Epoch && (a.Account == key || a.User == key) })
+}
+
 // deviceIf returns the name of the browser's own counts if known is true, otherwise "".
 func (dk *desk) deviceIf(rq *request, known bool) string {
 	if !known {
@@ -84,19 +94,20 @@ func (dk *desk) deviceIf(rq *request, known bool) string {
 	return dk.deviceCookie(rq).Device
 }
 
-// setDeviceCookie adds an account that this browser signed in to, and the userKey of
-// its user. Beyond maxDeviceAccounts, it drops the least recently used account.
-func (dk *desk) setDeviceCookie(rq *request, account, user string) {
+// setDeviceCookie adds an account that this browser signed in to as the user u. Beyond
+// maxDeviceAccounts, it drops the least recently used account.
+func (dk *desk) setDeviceCookie(rq *request, account string, u authsvc.User) {
 	k := dk.deviceCookie(rq)
 	if k.Device == "" {
 		k.Device = seal.Token()
 	}
 	until := rq.now.Add(deviceLifetime)
 	list := slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return a.Account == account })
+	user := userKey(u.ID)
 	if user == account {
 		user = ""
 	}
-	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix()})
+	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix(), Epoch: u.Epoch})
 	k.Accounts = list[max(0, len(list)-maxDeviceAccounts):]
 	raw, err := json.Marshal(k)
 	if err != nil {

@@ -353,7 +353,10 @@ func (l *login) succeed() outcome {
 	l.notifyNewBrowser()
 	l.keepLanguage()
 	if l.id.accountName != "" || !l.id.stored {
-		l.desk.setDeviceCookie(l.rq, cmp.Or(l.id.accountName, userKey(l.user.ID)), userKey(l.user.ID))
+		l.desk.setDeviceCookie(l.rq, cmp.Or(l.id.accountName, userKey(l.user.ID)), l.user)
+	}
+	if l.added && l.rq.isAccountPage(l.id.callbackURL) { // the page says what was done
+		l.id.callbackURL = weburl.WithQuery(l.id.callbackURL, "done", "linked")
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"authsvc/adapter"
@@ -26,15 +27,15 @@ func (l *login) notifyNewBrowser() {
 	if ml.notices.by == nil || !ml.notices.newBrowser || l.created || l.added || l.knownBrowser() || !l.signedInBefore() {
 		return
 	}
-	if _, first := l.rq.permit(ml.browserLimit, l.user.ID+" "+seal.Digest(asks(l.rq).agent+" "+asks(l.rq).network)); first {
+	if _, first := l.rq.permit(ml.browserLimit, fmt.Sprint(l.user.ID, " ", l.user.Epoch, " ")+seal.Digest(asks(l.rq).agent+" "+asks(l.rq).network)); first {
 		ml.tell(l.rq, notice{what: "browser", user: l.user})
 	}
 }
 
-// knownBrowser reports whether this browser is, or has been, signed in as the user.
+// knownBrowser reports whether this browser is signed in as the user, or has been since
+// the user's epoch last changed.
 func (l *login) knownBrowser() bool {
-	return l.before != nil && l.before.UserID == l.user.ID || l.desk.hasDeviceCookie(l.rq, userKey(l.user.ID)) ||
-		l.id.accountName != "" && l.desk.hasDeviceCookie(l.rq, l.id.accountName)
+	return l.before != nil && l.before.UserID == l.user.ID || l.desk.knowsBrowser(l.rq, l.user)
 }
 
 // signedInBefore reports whether the user signed in before. A linked identity or a

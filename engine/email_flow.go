@@ -99,7 +99,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	expires := rq.now.Add(f.MaxAge)
 	stored := f.room.mailing.linkDigests(plain)[0]
 	code := f.newCode()
-	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)})
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code), Confirm: rq.stepUpUser != ""})
 	if err != nil {
 		return fail(authsvc.CodeEmailSignin, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/mailtext"
+	"authsvc/internal/text/pages"
 )
 
 // notices holds how a service notifies people by mail.
@@ -69,8 +70,11 @@ type notice struct {
 	what string       // a word of pages.News
 	user authsvc.User // as stored
 	name string       // the name in the text, such as a provider or an address
+	on   time.Time    // the time in the text, in place of name
 	to   string       // default: the address of user
 	undo *undoable
+	// keepURL is the link that cancels the deletion at the time on; empty: none.
+	keepURL string
 	// undoToken is the token of the link that undoes the change, if it was stored before
 	// the change.
 	undoToken string
@@ -225,7 +229,7 @@ func (ml *mailing) permitNotice(ctx context.Context, n *notice, now time.Time) b
 // putNotice queues a notice. Before that, it stores what the notice's
 // link undoes.
 func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.Time) error {
-	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: ml.site.origin, Notice: n.what, About: n.name, When: now.UTC().Format("2006-01-02 15:04 UTC"), Minutes: int(undoLife / time.Minute)}
+	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: ml.site.origin, Notice: n.what, About: n.name, Minutes: int(undoLife / time.Minute)}
 	if ml.accountURL != "" {
 		d.URL = ml.accountURL
 	}
@@ -239,13 +243,23 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 			ml.Log.Error("cannot store the link that undoes a change; the mail goes without it", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 		}
 	}
-	if n.undoToken != "" {
+	switch {
+	case n.undoToken != "":
 		d.UndoURL = weburl.WithQuery(ml.site.base+"/account/undo", "token", n.undoToken)
+	case n.keepURL != "":
+		d.UndoURL, d.Minutes = n.keepURL, minutesUntil(n.on, now)
 	}
 	if p, err := ml.Adapter.GetPerson(ctx, n.user.ID); err == nil && p.Locale != "" {
 		by.uiLocales, by.acceptLanguage = "", p.Locale
 	}
 	if err := ml.notices.by.describe(by, &d); err != nil {
+		return err
+	}
+	var err error
+	if d.When, err = pages.Time(d.Language, now); err == nil && !n.on.IsZero() {
+		d.About, err = pages.Time(d.Language, n.on)
+	}
+	if err != nil {
 		return err
 	}
 	payload, err := ml.notices.by.sealQueued(queuedMail{UserID: n.user.ID, RequestID: by.requestID}, d)
@@ -254,3 +268,6 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 	}
 	return ml.mails.put(ctx, payload, noticeLife)
 }
+
+// minutesUntil returns how long a link is valid, in whole minutes.
+func minutesUntil(end, now time.Time) int { return max(1, int(end.Sub(now)/time.Minute)) }

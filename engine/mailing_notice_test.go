@@ -204,8 +204,9 @@ func TestNotices(t *testing.T) {
 				}
 				for range sent {
 					m := w.Mail.Notice(t)
-					opens := !strings.Contains(m.Subject, "blocked") && !strings.Contains(m.Subject, "being deleted") // the account can be opened
-					if m.To != "ada@app.test" && m.To != "ada@example.com" || strings.Contains(m.Text, arena.Origin+"/api/auth/account\n") != opens || (arena.Undo(m) != "") != strings.Contains(m.Subject, "added") {
+					keeps := strings.Contains(m.Subject, "will be deleted")
+					opens := !keeps && !strings.Contains(m.Subject, "blocked") && !strings.Contains(m.Subject, "being deleted") // the account can be opened
+					if strings.Contains(m.Text, arena.Origin+"/api/auth/account/keep?token=") != keeps || m.To != "ada@app.test" && m.To != "ada@example.com" || strings.Contains(m.Text, arena.Origin+"/api/auth/account\n") != opens || (arena.Undo(m) != "") != strings.Contains(m.Subject, "added") {
 						t.Errorf("%s: %s\n%s", m.To, m.Subject, m.Text)
 					}
 				}

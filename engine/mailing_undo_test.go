@@ -231,7 +231,7 @@ func TestNoticeWaits(t *testing.T) {
 				settle(30 * time.Hour)
 				mu.Lock()
 				defer mu.Unlock()
-				if len(got) != tt.want || tt.want > 0 && !strings.Contains(got[0].Text, begin.UTC().Format("2006-01-02 15:04 UTC")) {
+				if len(got) != tt.want || tt.want > 0 && !strings.Contains(got[0].Text, begin.UTC().Format("2 January 2006 at 15:04 UTC")) {
 					t.Errorf("%d mails: %.500q", len(got), got)
 				}
 			})

@@ -148,6 +148,12 @@ func (st *site) leadsTo(address, route string) bool {
 	return path == st.basePath+route || strings.HasPrefix(path, st.basePath+route+"/") || path == st.basePath && route == "/signin"
 }
 
+// isAccountPage reports whether an address is the account page without a query, built in
+// or the application's.
+func (st *site) isAccountPage(address string) bool {
+	return address == st.base+"/account" || st.custom.Account != "" && address == st.absolute(st.custom.Account)
+}
+
 // absolute resolves a configured page against the origin.
 func (st *site) absolute(page string) string {
 	if strings.HasPrefix(page, "/") {

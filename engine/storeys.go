@@ -232,6 +232,7 @@ type accountRoom struct {
 	grace       time.Duration                                  // time until a deletion is done
 	exportLimit *limit.Limiter                                 // for exports of one user's data
 	handleKey   *seal.MAC                                      // for the names of accounts in lists
+	keepKey     *seal.Sealer                                   // for links that cancel a deletion
 	entries     func(*request, *authsvc.Session) []pages.Entry // links to pages of other rooms
 }
 

@@ -72,6 +72,10 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 		line = w.person(ctx, e.UserID) + " signed out"
 	case "email.requested":
 		line = "a link was mailed: " + w.local + "/inbox"
+	case "email.change_requested":
+		line = "a change of address was requested; its mails: " + w.local + "/inbox"
+	case "change.undone":
+		line = "a change of " + w.person(ctx, e.UserID) + " was undone; its mails: " + w.local + "/inbox"
 	case "notice.sent":
 		line = "a notice was mailed: " + w.local + "/inbox"
 	case "account.linked":

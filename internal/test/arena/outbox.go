@@ -32,7 +32,7 @@ func NewOutbox() *Outbox {
 
 // IsNotice reports whether a mail only reports a change to its recipient.
 func IsNotice(m authsvc.Message) bool {
-	return !strings.Contains(strings.ReplaceAll(m.Text, "/account/undo?token=", ""), "token=")
+	return !strings.Contains(strings.NewReplacer("/account/undo?token=", "", "/account/keep?token=", "").Replace(m.Text), "token=")
 }
 
 // Send implements [authsvc.Email.Send].

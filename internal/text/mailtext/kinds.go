@@ -81,7 +81,7 @@ func signInSamples() []Data {
 
 func noticeSamples() []Data {
 	d := signInSamples()[0]
-	d.Code, d.Notice, d.What, d.When = "", "linked", "GitHub was added.", "2026-11-23 18:42 UTC"
+	d.Code, d.Notice, d.What, d.When = "", "linked", "GitHub was added.", "23 November 2026 at 18:42 UTC"
 	d.URL, d.UndoURL = "https://host.example/api/auth/account", "https://host.example/api/auth/account/undo?token=0123456789abcdef"
 	return []Data{d}
 }

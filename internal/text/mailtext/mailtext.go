@@ -49,6 +49,7 @@ type Data struct {
 	Network  string `json:"network,omitempty"` // network of the request, such as 203.0.113.0/24; "": unknown
 	Invited  bool   `json:"invited,omitempty"` // the mail is an invitation, which the recipient did not request
 	Sender   string `json:"sender,omitempty"`  // sender of an invitation
+	Confirm  bool   `json:"confirm,omitempty"` // the link is a fresh proof of a person who is signed in
 	// Notice is a word of pages.News, or "" for a sign-in mail. What describes the
 	// change in words of the language; Compose fills it in. When is its time in UTC.
 	// UndoURL is the link that undoes the change, or "".

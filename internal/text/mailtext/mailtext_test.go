@@ -102,6 +102,36 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestConfirmMail checks that a mail which asks for a fresh proof says so, in no form as
+// a sign-in mail does.
+func TestConfirmMail(t *testing.T) {
+	t.Parallel()
+	c := composer(t, Templates{})
+	for lang, want := range map[string][]string{
+		"en": {"Confirm that it is you", "sign out everywhere else", "Sign in to", "signs you in"},
+		"de": {"dass Sie es sind", "überall sonst ab", "anmelden", "Damit melden"},
+	} {
+		for _, code := range []string{"", "1234 5678"} {
+			d := mailTo(lang, 10, looked(t, pages.Theme{}))
+			d.Code = code
+			signIn, _, _, err := c.Compose(d)
+			if err != nil || !strings.Contains(signIn, want[2]) {
+				t.Errorf("twin, %s: %v %q", lang, err, signIn)
+			}
+			d.Confirm = true
+			subject, text, html, err := c.Compose(d)
+			if err != nil || !strings.Contains(subject, want[0]) || !strings.Contains(text, d.URL) || !hasLink(html, d.URL) || strings.Contains(text, code) != strings.Contains(html, code) {
+				t.Errorf("%s: %v %q %s", lang, err, subject, text)
+			}
+			for form, s := range map[string]string{"subject": subject, "text": text, "HTML": html} {
+				if !strings.Contains(s, want[0]) || form != "subject" && !strings.Contains(s, want[1]) || strings.Contains(s, want[2]) || strings.Contains(s, want[3]) {
+					t.Errorf("%s, %s: %s", lang, form, s)
+				}
+			}
+		}
+	}
+}
+
 // TestAsked checks the sentence about the browser that requested a mail.
 func TestAsked(t *testing.T) {
 	t.Parallel()
@@ -141,7 +171,7 @@ func TestNotices(t *testing.T) {
 		for lang, want := range map[string]string{"en": "If that was you, you do not need to do anything.", "de": "Wenn Sie das waren, müssen Sie nichts tun."} {
 			d := mailTo(lang, 72*60, looked(t, pages.Theme{}))
 			d.URL, d.UndoURL = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b6d5a49f7a2c4e608"
-			d.Notice, d.When = word, "2026-11-23 18:42 UTC"
+			d.Notice, d.When = word, "23 November 2026 at 18:42 UTC"
 			if slices.Contains([]string{"linked", "unlinked", "address", "restored", "deletion"}, word) {
 				d.About = "Git<Hub>"
 			}
@@ -150,12 +180,13 @@ func TestNotices(t *testing.T) {
 				t.Fatalf("%s %s: %v %q %s", lang, word, err, subject, text)
 			}
 			final := word == "blocked" || word == "deleted" // the account cannot be opened
+			keeping := word == "deletion"                   // the button keeps the account, instead
 			for _, s := range []string{want, d.About, d.Email, d.When, d.Device, d.Network, "\n" + d.UndoURL + "\n"} {
 				if !strings.Contains(text, s) {
 					t.Errorf("%s %s: no %q in %s", lang, word, s, text)
 				}
 			}
-			if hasLink(html, d.URL) == final || strings.Contains(text, "\n"+d.URL+"\n") == final || !hasLink(html, d.UndoURL) || !strings.Contains(html, "<title>"+strings.ReplaceAll(subject, "&", "&amp;")+"</title>") || strings.Contains(html, "<Hub>") || !strings.Contains(html, d.When) {
+			if hasLink(html, d.URL) == (final || keeping) || strings.Contains(text, "\n"+d.URL+"\n") == (final || keeping) || !hasLink(html, d.UndoURL) || !strings.Contains(html, "<title>"+strings.ReplaceAll(subject, "&", "&amp;")+"</title>") || strings.Contains(html, "<Hub>") || !strings.Contains(html, d.When) {
 				t.Errorf("%s %s: %s", lang, word, html)
 			}
 			d.UndoURL, d.Device, d.Network = "", "", ""
@@ -165,7 +196,7 @@ func TestNotices(t *testing.T) {
 			if final == strings.Contains(text, want) {
 				t.Errorf("%s %s: %s", lang, word, text)
 			}
-			keeps := strings.Contains(text, map[string]string{"en": "sign in, keep the account", "de": "behalten Sie das Konto"}[lang])
+			keeps := strings.Contains(text, map[string]string{"en": "To keep the account, sign in", "de": "Wenn Sie das Konto behalten"}[lang])
 			if keeps != (word == "deletion") || keeps == strings.Contains(text, map[string]string{"en": "open your account, sign out", "de": "öffnen Sie Ihr Konto, melden"}[lang]) && !final {
 				t.Errorf("%s %s: what to do: %s", lang, word, text)
 			}
@@ -325,7 +356,7 @@ func TestGallery(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := mailTo(lang, 72*60, look)
-			n.URL, n.UndoURL, n.Notice, n.When, n.About = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b", "linked", "2026-11-23 18:42 UTC", "GitHub"
+			n.URL, n.UndoURL, n.Notice, n.When, n.About = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b", "linked", "23 November 2026 at 18:42 UTC", "GitHub"
 			_, _, notice, err := c.Compose(n)
 			if err != nil {
 				t.Fatal(err)
@@ -432,7 +463,7 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		"no action":              {files("mail.txt", "a\nb {{.URL} c"), []string{"mail.txt:2: bad character U+007D"}},
 		"no function":            {files("mail.html", "{{.URL}}\n\n{{frob .Site}}"), []string{`mail.html:3: function "frob" not defined; correct`}},
-		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.Invited}}, {{.Sender}}, {{.Notice}}, {{.What}}, {{.When}}, {{.UndoURL}}, {{.Change}}, {{.NewEmail}}, {{.StopURL}}, {{.Waits}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
+		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.Invited}}, {{.Sender}}, {{.Confirm}}, {{.Notice}}, {{.What}}, {{.When}}, {{.UndoURL}}, {{.Change}}, {{.NewEmail}}, {{.StopURL}}, {{.Waits}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},

@@ -100,7 +100,7 @@ func (v AccountView) OnlyWay() bool {
 
 // dones lists the actions that the account page reports as done. Other words did not
 // come from the engine.
-var dones = []string{"renamed", "unlinked", "ended", "others", "confirmed", "kept", "address", "unchanged"}
+var dones = []string{"renamed", "linked", "unlinked", "export", "ended", "others", "confirmed", "kept", "address", "unchanged"}
 
 // DoneKey returns the key of the text about the action that was done, or "" for other
 // words.
@@ -154,7 +154,9 @@ type KeepView struct {
 	CSRFToken string
 	Who       string
 	On        time.Time // when the account is deleted
+	Token     string    // of the mailed link that opened the page; empty: a sign-in waits
 	Kept      bool      // the account was kept: the other fields are empty
+	Spent     bool      // the mailed link is no longer valid: the other fields are empty
 	SignInURL string
 	Error     string
 	RequestID string
@@ -168,6 +170,15 @@ func (w words) Date(t time.Time) (string, error) {
 		return "", err
 	}
 	return w.T("date", t.Day(), month, t.Year())
+}
+
+// Time returns the day and the minute of t, in UTC, in words.
+func (w words) Time(t time.Time) (string, error) {
+	day, err := w.Date(t)
+	if err != nil {
+		return "", err
+	}
+	return w.T("time", day, t.UTC().Format("15:04"))
 }
 
 // Ago returns a past duration in words.

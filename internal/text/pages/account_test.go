@@ -161,6 +161,8 @@ func deletionStates() []state {
 	limited.Error, limited.RequestID = "RateLimited", "k3v9x2m7"
 	longKeep, kept := keep, KeepView{CSRFToken: testToken, Kept: true, SignInURL: testBase + "/signin"}
 	longKeep.Who = name100
+	byLink := keep
+	byLink.Token = testToken
 	failed := keep
 	failed.Error, failed.RequestID = "csrf", "k3v9x2m7"
 	return []state{
@@ -178,6 +180,8 @@ func deletionStates() []state {
 		{"keep-long", Keep, longKeep},
 		{"keep-failed", Keep, failed},
 		{"keep-kept", Keep, kept},
+		{"keep-link", Keep, byLink},
+		{"keep-spent", Keep, KeepView{CSRFToken: testToken, Spent: true, SignInURL: testBase + "/signin"}},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -113,6 +114,10 @@ func Text(lang, key string, args ...any) (string, error) { return wordsOf(lang).
 
 // Minutes returns a time in words, for use outside a page.
 func Minutes(lang string, n int) (string, error) { return wordsOf(lang).Minutes(n) }
+
+// Time writes a time in UTC in words, for use outside a page: the reader's time zone is
+// unknown.
+func Time(lang string, t time.Time) (string, error) { return wordsOf(lang).Time(t) }
 
 // Device names the browser and the system of a User-Agent header, for use outside a
 // page.

@@ -75,7 +75,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for month := range 12 {
 		used[fmt.Sprint("month.", month+1)] = true
 	}
-	used["ago.now"], used["date"], used["error.report"] = true, true, true
+	used["ago.now"], used["date"], used["time"], used["error.report"] = true, true, true, true
 	for _, word := range dones {
 		used["account.done."+word] = true
 	}
