@@ -18,6 +18,7 @@ import (
 type pythonAnswer struct {
 	Status  int
 	Email   string
+	To      string // Location
 	Cache   string
 	Cookies []string // name, value and attributes of each Set-Cookie line
 }
@@ -27,8 +28,8 @@ type pythonAnswer struct {
 var pythonDrivers = map[string]string{
 	"flask": `
 from app import app
-answer = app.test_client(use_cookies=False).get("/", headers={"Cookie": COOKIE})
-show(answer.status_code, answer.get_data(), answer.headers.get("Cache-Control"), answer.headers.getlist("Set-Cookie"))
+answer = app.test_client(use_cookies=False).get(PATH, headers=HEADERS)
+show(answer.status_code, answer.get_data(), answer.headers, answer.headers.getlist("Set-Cookie"))
 `,
 	"django": `
 import django.conf
@@ -38,8 +39,9 @@ django.setup()
 from app import RequireSession
 from django.http import JsonResponse
 from django.test import RequestFactory
-answer = RequireSession(lambda request: JsonResponse({"email": request.person["email"]}))(RequestFactory().get("/", HTTP_COOKIE=COOKIE))
-show(answer.status_code, answer.content, answer.get("Cache-Control"), [c.OutputString() for c in answer.cookies.values()])
+sent = {"HTTP_" + name.upper().replace("-", "_"): value for name, value in HEADERS.items()}
+answer = RequireSession(lambda request: JsonResponse({"email": request.person["email"]}))(RequestFactory().get(PATH, **sent))
+show(answer.status_code, answer.content, answer, [c.OutputString() for c in answer.cookies.values()])
 `,
 	"fastapi": `
 from app import app
@@ -53,33 +55,34 @@ async def socket(opened: WebSocket):
     await opened.send_text(opened.state.person["email"])
 
 client, said = TestClient(app), ""
-answer = client.get("/", headers={"Cookie": COOKIE})
+answer = client.get(PATH, headers=HEADERS, follow_redirects=False)
 try:
-    with client.websocket_connect("/socket", headers={"Cookie": COOKIE}) as opened:
+    with client.websocket_connect("/socket", headers=HEADERS) as opened:
         said = opened.receive_text()
 except WebSocketDisconnect:
     pass
 assert said == (answer.json()["email"] if answer.status_code == 200 else ""), "the WebSocket says " + said
 lines = answer.headers.get_list("Set-Cookie")
-show(answer.status_code, answer.content, answer.headers.get("Cache-Control"), lines)
+show(answer.status_code, answer.content, answer.headers, lines)
 `,
 }
 
 // pythonShow begins each driver.
 const pythonShow = `
 import json, os, re
-COOKIE = os.environ["COOKIE"]
+HEADERS = json.loads(os.environ["HEADERS"])
+PATH = "/?tab=1&n=%C3%A4"
 
-def show(status, body, cache, lines):
+def show(status, body, headers, lines):
     email = json.loads(body)["email"] if status == 200 else ""
     cookies = ["; ".join(sorted(re.split("; *", line.replace("expires", "Expires")))) for line in lines]
-    print(json.dumps({"status": status, "email": email, "cache": cache or "", "cookies": sorted(cookies)}))
+    print(json.dumps({"status": status, "email": email, "to": headers.get("Location") or "", "cache": headers.get("Cache-Control") or "", "cookies": sorted(cookies)}))
 `
 
 // TestPythonFrameworks checks that the examples for Flask, Django and FastAPI in
-// docs/other-back-ends.md let only signed-in people in, pass on every cookie with its
-// attributes, and refuse if they get no session, and that FastAPI's WebSockets are no
-// way around.
+// docs/other-back-ends.md let only signed-in people in, send those who open a page to
+// the sign-in page, pass on every cookie with its attributes, and refuse if they get no
+// session, and that FastAPI's WebSockets are no way around.
 func TestPythonFrameworks(t *testing.T) {
 	t.Parallel()
 	requested(t, "Python with Flask, Django and FastAPI")
@@ -108,28 +111,35 @@ func TestPythonFrameworks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for cookie, want := range map[string]pythonAnswer{
-				"s=ada":    {200, "ada@example.com", "private, no-store", sorted},
-				"s=nobody": {401, "", "private, no-store", sorted},
-				"s=broken": {Status: 503, Cookies: []string{}},
+			refused := pythonAnswer{Status: 401, Cache: "private, no-store", Cookies: sorted}
+			sent := pythonAnswer{302, "", "/api/auth/signin?callbackUrl=%2F%3Ftab%3D1%26n%3D%25C3%25A4", "private, no-store", sorted}
+			for headers, want := range map[string]pythonAnswer{
+				`"Cookie": "s=ada"`: {200, "ada@example.com", "", "private, no-store", sorted},
+				`"Cookie": "s=ada", "Accept": "text/html", "Sec-Fetch-Mode": "navigate"`: {200, "ada@example.com", "", "private, no-store", sorted},
+				`"Cookie": "s=nobody"`: refused,
+				`"Cookie": "s=nobody", "Accept": "text/html,*/*", "Sec-Fetch-Mode": "navigate"`: sent,
+				`"Cookie": "s=nobody", "Accept": "text/html,*/*"`:                               sent, // a browser without Fetch Metadata
+				`"Cookie": "s=nobody", "Accept": "text/html,*/*", "Sec-Fetch-Mode": "cors"`:     refused,
+				`"Cookie": "s=nobody", "Accept": "*/*", "Sec-Fetch-Mode": "navigate"`:           refused,
+				`"Cookie": "s=broken", "Accept": "text/html", "Sec-Fetch-Mode": "navigate"`:     {Status: 503, Cookies: []string{}},
 			} {
 				call := exec.CommandContext(t.Context(), "/usr/bin/python3", "driver.py")
 				call.Dir = dir
-				call.Env = append(os.Environ(), "COOKIE="+cookie, "AUTHSVC="+authsvc.URL)
+				call.Env = append(os.Environ(), "HEADERS={"+headers+"}", "AUTHSVC="+authsvc.URL)
 				out, err := call.Output()
 				var got pythonAnswer
 				if err == nil {
 					err = json.Unmarshal(out, &got)
 				}
 				if err != nil {
-					t.Errorf("%s: %v\n%s\n%s", cookie, err, out, stderrOf(err))
+					t.Errorf("%s: %v\n%s\n%s", headers, err, out, stderrOf(err))
 					continue
 				}
 				if want.Status == 503 {
 					got.Cache = "" // 503 is not cached
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s: %s", cookie, diff)
+					t.Errorf("%s: %s", headers, diff)
 				}
 			}
 		})

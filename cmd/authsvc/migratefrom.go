@@ -147,7 +147,7 @@ func (c *migrateFromNextAuth) print(out io.Writer, r *migratefrom.Report) {
 	if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
 		host = u.Host
 	}
-	fmt.Fprintf(out, `and with nginx:
+	fmt.Fprintf(out, `and with nginx (docs/moving-from-nextauth.md, step 5, has other proxies and platforms):
   location %s/ {
       proxy_pass http://%s;
       proxy_set_header Host %s;

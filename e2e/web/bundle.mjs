@@ -1,8 +1,9 @@
-// node bundle.mjs ENTRY: one script for browsers, on standard output. Svelte's
-// files are compiled by its own compiler.
+// node bundle.mjs ENTRY: one script for browsers, on standard output. The compilers of
+// Svelte and Vue compile their files.
 import { readFile } from "node:fs/promises"
 import { build } from "esbuild"
 import { compile } from "svelte/compiler"
+import { compileScript, parse } from "vue/compiler-sfc"
 
 const svelte = {
   name: "svelte",
@@ -10,6 +11,17 @@ const svelte = {
     onLoad({ filter: /\.svelte$/ }, async ({ path }) => ({
       contents: compile(await readFile(path, "utf8"), { filename: path, generate: "client" }).js.code,
     }))
+  },
+}
+
+const vue = {
+  name: "vue",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.vue$/ }, async ({ path }) => {
+      const { descriptor, errors } = parse(await readFile(path, "utf8"), { filename: path })
+      if (errors.length) throw errors[0]
+      return { contents: compileScript(descriptor, { id: path, inlineTemplate: true }).content }
+    })
   },
 }
 
@@ -22,6 +34,6 @@ const { outputFiles } = await build({
   minify: true,
   logLevel: "warning",
   define: { "process.env.NODE_ENV": '"production"' },
-  plugins: [svelte],
+  plugins: [svelte, vue],
 })
 process.stdout.write(outputFiles[0].contents)
