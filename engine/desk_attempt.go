@@ -295,12 +295,13 @@ func (dk *desk) rotateCSRF(rq *request, sid, userID string) {
 }
 
 // endLinks ends the pending attempts to link, except attempts by the user userID, who
-// is now signed in. userID is "" after a sign-out.
+// is now signed in. userID is "" after a sign-out. It opens no attempt that has ended.
 func (dk *desk) endLinks(rq *request, userID string) {
-	txs, _ := dk.pending(rq)
-	for _, tx := range txs {
-		if tx.LinkTo != "" && tx.LinkTo != userID {
-			rq.expireCookie(dk.txName(tx.State), "")
+	for _, p := range rq.jar.Pairs {
+		if strings.HasPrefix(p.Name, dk.txPrefix) && !rq.expires(p.Name) {
+			if tx, ok := dk.openTx(rq, p); ok && tx.LinkTo != "" && tx.LinkTo != userID {
+				rq.expireCookie(p.Name, "")
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,36 @@ func TestAttemptExpires(t *testing.T) {
 		if _, refused := dk.findTx(rq, tx.State); (refused == nil) != good {
 			t.Errorf("after %v: %v", after, refused)
 		}
+	}
+}
+
+// TestLinksEnd checks which attempts to link end when a user signs in.
+func TestLinksEnd(t *testing.T) {
+	t.Parallel()
+	dk, rq := requestAt(t, "https://app.test")
+	names := map[string]string{}
+	for about, linkTo := range map[string]string{"no link": "", "link of ann": "ann", "link of bob": "bob", "finished": "", "finished link of bob": "bob"} {
+		tx := transaction{LinkTo: linkTo}
+		dk.makeState(rq, &tx)
+		value, err := dk.sealTx(rq, &tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[about] = dk.txName(tx.State)
+		rq.jar.Pairs = append(rq.jar.Pairs, cookie.Pair{Name: names[about], Value: value})
+		if strings.HasPrefix(about, "finished") {
+			dk.dropTx(rq, tx.State)
+		}
+	}
+	rq.jar.Pairs = append(rq.jar.Pairs, cookie.Pair{Name: dk.txPrefix + "other", Value: "of another service"})
+	dk.endLinks(rq, "ann")
+	for about, ended := range map[string]bool{"no link": false, "link of ann": false, "link of bob": true, "finished": true, "finished link of bob": true} {
+		if got := rq.expires(names[about]); got != ended {
+			t.Errorf("%s: ended is %v, want %v", about, got, ended)
+		}
+	}
+	if rq.expires(dk.txPrefix + "other") {
+		t.Error("a cookie that does not open is cleared")
 	}
 }
 

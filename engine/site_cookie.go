@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,6 +162,11 @@ func (rq *request) setCookie(c cookie.Cookie) {
 		}
 	}
 	rq.set = append(rq.set, c)
+}
+
+// expires reports whether the answer already clears a cookie.
+func (rq *request) expires(name string) bool {
+	return slices.ContainsFunc(rq.set, func(c cookie.Cookie) bool { return c.Name == name && c.Expire })
 }
 
 // allOrNothing removes the cookies of the answer unless there is only one. It is for

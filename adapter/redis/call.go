@@ -28,9 +28,14 @@ func (single) NoRetry() bool { return true }
 // not run the command or, with repeat, if the answer was lost. If ctx is done, the
 // error wraps ctx's error.
 func (s *Store) call(ctx context.Context, name string, repeat bool, command func() *goredis.Cmd) (any, error) {
+	return attempts(ctx, name, repeat, func() (any, error) { return s.send(ctx, command()) })
+}
+
+// attempts sends a command as call describes.
+func attempts(ctx context.Context, name string, repeat bool, send func() (any, error)) (any, error) {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
-		answer, err := s.send(ctx, command())
+		answer, err := send()
 		if err == nil {
 			return answer, nil
 		}

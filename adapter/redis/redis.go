@@ -36,6 +36,7 @@ type Options struct {
 // engine checks the expiry itself.
 type Store struct {
 	client   goredis.UniversalClient
+	reads    gatherer
 	tag      string // "{prefix}:", the start of every key
 	warnings []string
 }

@@ -12,7 +12,7 @@ import (
 
 var (
 	sessionCreate = nonIdempotent("session_create")
-	sessionGet    = idempotent("session_get")
+	sessionGet    = read("session_get")
 	sessionUpdate = idempotent("session_update")
 	sessionDelete = nonIdempotent("session_delete")
 	sessionList   = idempotent("session_list")

@@ -24,6 +24,7 @@ var scripts embed.FS
 type step struct {
 	name   string
 	repeat bool // running it twice has the same effect and result as running it once
+	gather bool // it only reads, and little, so it may share a pipeline
 
 	load sync.Once
 	text string
@@ -36,6 +37,9 @@ func nonIdempotent(name string) *step { return &step{name: name} }
 
 // idempotent returns a step that may be retried.
 func idempotent(name string) *step { return &step{name: name, repeat: true} }
+
+// read returns a step that only reads a few records.
+func read(name string) *step { return &step{name: name, repeat: true, gather: true} }
 
 // script returns the text of a step and the text's SHA-1.
 func (st *step) script() (text, sum string) {
@@ -101,15 +105,26 @@ func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (
 		line = append(line, key)
 	}
 	line = append(append(line, s.tag), args...)
-	answer, err := s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, line...) })
+	answer, err := s.perform(ctx, st, line)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") { // the server is new or has restarted
 		whole := append([]any{"eval", text}, line[2:]...)
-		answer, err = s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, whole...) })
+		answer, err = s.perform(ctx, st, whole)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return answer, outcome(answer)
+}
+
+// perform sends the command line of a step.
+func (s *Store) perform(ctx context.Context, st *step, line []any) (any, error) {
+	return attempts(ctx, st.name, st.repeat, func() (any, error) {
+		command := goredis.NewCmd(ctx, line...)
+		if st.gather {
+			return s.reads.send(ctx, s.client, command)
+		}
+		return s.send(ctx, command)
+	})
 }
 
 // outcome returns the error that a word stands for. Data is always a list or a number,

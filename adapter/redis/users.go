@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	userGet       = idempotent("user_get")
-	userByEmail   = idempotent("user_by_email")
-	userByAccount = idempotent("user_by_account")
+	userGet       = read("user_get")
+	userByEmail   = read("user_by_email")
+	userByAccount = read("user_by_account")
 	userUpdate    = nonIdempotent("user_update") // a late retry would undo a newer update
 	userDelete    = nonIdempotent("user_delete")
 	userList      = idempotent("user_list")
-	epochGet      = idempotent("epoch_get")
+	epochGet      = read("epoch_get")
 )
 
 // CreateUser implements [adapter.Adapter].

@@ -1,4 +1,5 @@
--- Returns the session and its user, which is empty if it is in another store.
-local s = session(KEYS[1])
+-- Returns the session and its user, which is empty if it is in another store. Fields
+-- that an earlier version did not write are nil, which Go reads as empty.
+local s = read(KEYS[1], SESSION)
 if not s then return 'NOTFOUND' end
-return {s, user(s[4]) or {}}
+return {s, read(key('user', s[4]), USER) or {}}
