@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -154,7 +153,7 @@ func (b *builder) websocketOrigins(list []string, at string) (origins []string) 
 }
 
 // upstream makes the proxy to a program, or returns nil if there is none.
-func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) http.Handler {
+func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) *upstream.Proxy {
 	if raw == "" {
 		return nil
 	}
@@ -169,15 +168,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
 		OurCookie: s.site.names.Ours,
 		Budget:    s.budget,
-		Network:   func(r *http.Request) string { return s.site.newRequest(r).clientKey() },
-		Client: func(r *http.Request) string {
-			if ip := s.site.newRequest(r).clientIP(); ip.IsValid() {
-				return ip.String()
-			}
-			return ""
-		},
-		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
-		Failed: s.upstreamFailed,
+		Failed:    s.upstreamFailed,
 		Dropped: func(name string) {
 			s.Log.Warn("a program behind the gate sets a cookie with a name that authsvc uses; it is not passed on, from now on silently", "cookie", text.Printable(name, 80))
 		}})

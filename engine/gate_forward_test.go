@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -224,5 +226,44 @@ func TestCheckedCookies(t *testing.T) {
 		if !slices.Contains(strings.Split(a.Header.Get("X-Envoy-Auth-Headers-To-Remove"), ","), "cookie") {
 			t.Errorf("no cookie is left, and Envoy passes ours on: %v", a.Header)
 		}
+	}
+}
+
+// TestGateSender checks that a program gets the address of the client, also behind a
+// trusted proxy, and that clients cannot claim another one.
+func TestGateSender(t *testing.T) {
+	t.Parallel()
+	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, strings.Join(r.Header["X-Forwarded-For"], "|")+" "+strings.Join(r.Header["X-Real-Ip"], "|"))
+	}))
+	t.Cleanup(program.Close)
+	const peer, client = "203.0.113.7", "198.51.100.9"
+	for name, tt := range map[string]struct {
+		trusted, said, want string
+	}{
+		"no proxy":                   {"192.0.2.0/24", "", peer},
+		"claimed":                    {"192.0.2.0/24", client, peer},
+		"by a proxy":                 {peer + "/32", client, client},
+		"claimed, before a proxy":    {peer + "/32", "192.0.2.1, " + client, client},
+		"a proxy that says nothing":  {peer + "/32", "", peer},
+		"a proxy that says nonsense": {peer + "/32", "unknown", peer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := arena.Start(t, func(c *authsvc.Config) {
+				gatedWorld(c)
+				c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(tt.trusted)}
+				c.Gate.Hosts[0].Upstream = program.URL
+			})
+			b := behind(w, nil)
+			b.SignIn(w.OP, "ada")
+			r := httptest.NewRequest("GET", arena.Origin+"/dash/", nil)
+			if tt.said != "" {
+				r.Header.Set("X-Forwarded-For", tt.said)
+			}
+			if a := b.Do(r); a.StatusCode != http.StatusOK || a.Text != tt.want+" "+tt.want {
+				t.Errorf("%d %q, want %s", a.StatusCode, a.Text, tt.want)
+			}
+		})
 	}
 }

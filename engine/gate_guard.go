@@ -31,17 +31,29 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 		for i := range rq.set {
 			h.Add("Set-Cookie", rq.set[i].Line(gt.site.names.Secure))
 		}
-		to := next
-		if u := gt.upstreams[v.site.Index()]; u != nil {
-			if to = u; !upstream.Keeps(r) {
-				rq.respond(w, refused(problemMalformed))
-				return
-			}
+		u := gt.upstreams[v.site.Index()]
+		if u != nil && !upstream.Keeps(r) {
+			rq.respond(w, refused(problemMalformed))
+			return
 		}
 		inner := r.WithContext(st)
 		inner.Header = gt.identify(gt, r, v)
-		to.ServeHTTP(w, inner)
+		if u == nil {
+			next.ServeHTTP(w, inner)
+			return
+		}
+		u.Pass(w, inner, rq.gateSender(v.origin), st.cancel)
 	})
+}
+
+// gateSender says where a request to a program behind the gate comes from.
+func (rq *request) gateSender(origin string) upstream.Sender {
+	ip := rq.clientIP()
+	from := upstream.Sender{Network: keyOf(ip), Origin: origin}
+	if ip.IsValid() {
+		from.Address = ip.String()
+	}
+	return from
 }
 
 // EndStreams implements [Service.EndStreams].

@@ -35,8 +35,9 @@ func (rq *request) limited(wait time.Duration) outcome {
 }
 
 // clientKey returns the client's address for rate limits; IPv6 counts by /64.
-func (rq *request) clientKey() string {
-	ip := rq.clientIP()
+func (rq *request) clientKey() string { return keyOf(rq.clientIP()) }
+
+func keyOf(ip netip.Addr) string {
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {
 			return p.String()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"crypto/sha256"
-	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -267,7 +266,7 @@ type gateRoom struct {
 	websocket   [][]string // by the index of the host
 	forwards    []forwards
 	matches     [][]string // of the rules of each host
-	upstreams   []http.Handler
+	upstreams   []*upstream.Proxy
 	budget      *upstream.Budget
 	claims      []func(name string) bool // which claims a host with a cookie of its own receives
 	proxies     []netip.Prefix           // may ask whether a request may pass

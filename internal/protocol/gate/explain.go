@@ -1,9 +1,6 @@
 package gate
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // A Reading is one way in which a server may read a request, with the decision of a
 // rule for it.
@@ -36,11 +33,12 @@ func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
 
 // number returns the configured number of a rule, or -1 for the default.
 func (s *Site) number(a *Allow) int {
-	i := slices.IndexFunc(s.rules, func(r rule) bool { return r.allow == a })
-	if i < 0 {
-		return -1
+	for i := range s.host.Rules {
+		if &s.host.Rules[i].Allow == a {
+			return i
+		}
 	}
-	return s.rules[i].number
+	return -1
 }
 
 // String returns the verdict's name for programs.

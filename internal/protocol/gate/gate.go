@@ -43,19 +43,23 @@ type Table struct {
 
 // A Site is a compiled host.
 type Site struct {
-	Origin    string // as configured, in canonical spelling
-	index     int
-	wildcard  bool
-	otherwise *Allow
-	rules     []rule // more specific rules come first
-	exact     firsts
-	folded    firsts // empty if no rule has capital letters
+	Origin   string // as configured, in canonical spelling
+	position int    // of the host
+	wildcard bool
+	host     *Host
+	*index
+}
+
+// An index finds the rules that match. Hosts with the same patterns share it.
+type index struct {
+	rules  []rule // more specific rules come first
+	exact  firsts
+	folded firsts // empty if no rule has capital letters
 }
 
 type rule struct {
 	*pattern
 	number int // in Host.Rules
-	allow  *Allow
 }
 
 // firsts holds the numbers of rules by their first segment, in ascending order.
@@ -73,10 +77,16 @@ func Compile(hosts []Host) (*Table, []Problem) {
 		note("Hosts", fmt.Sprintf("has %d hosts", len(hosts)),
 			fmt.Sprintf("write at most %d; hosts with the same rules can share one entry, such as https://*.apps.example.com", MaxHosts))
 	}
+	shared := map[string]*index{} // by the patterns
 	for i := range hosts {
-		at := fmt.Sprintf("Hosts[%d]", i)
-		s := compileSite(&hosts[i], at, note)
-		s.index = i
+		at, patterns := fmt.Sprintf("Hosts[%d]", i), patternsOf(&hosts[i])
+		s := &Site{position: i, host: &hosts[i], index: shared[patterns]}
+		if s.index == nil {
+			before := len(problems)
+			if s.index = compileRules(&hosts[i], at, note); len(problems) == before { // otherwise the other hosts have the same mistakes
+				shared[patterns] = s.index
+			}
+		}
 		t.add(s, hosts[i].Origin, at+".Origin", note)
 	}
 	return t, problems
@@ -103,15 +113,24 @@ func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix
 	}
 	for _, name := range names {
 		if other := into[name]; other != nil {
-			note(field, fmt.Sprintf("%.80q has the same host as Hosts[%d]", origin, other.index), "keep one entry per host; requests do not say which scheme they used")
+			note(field, fmt.Sprintf("%.80q has the same host as Hosts[%d]", origin, other.position), "keep one entry per host; requests do not say which scheme they used")
 			return
 		}
 		into[name] = s
 	}
 }
 
-func compileSite(h *Host, at string, note func(field, problem, fix string)) *Site {
-	s := &Site{otherwise: &h.Default}
+// patternsOf returns a text that is equal for hosts with the same patterns.
+func patternsOf(h *Host) string {
+	var b strings.Builder
+	for i := range h.Rules {
+		fmt.Fprintf(&b, "%d:%s", len(h.Rules[i].Match), h.Rules[i].Match)
+	}
+	return b.String()
+}
+
+func compileRules(h *Host, at string, note func(field, problem, fix string)) *index {
+	s := &index{}
 	before := firsts{literal: map[string][]int{}} // in the order of Rules, ignoring case
 	if len(h.Rules) > MaxRules {
 		note(at+".Rules", fmt.Sprintf("has %d rules", len(h.Rules)), fmt.Sprintf("write at most %d", MaxRules))
@@ -130,7 +149,7 @@ func compileSite(h *Host, at string, note func(field, problem, fix string)) *Sit
 				"change one of the two; the more specific pattern wins, and paths that differ only in case are the same")
 		}
 		before.add(len(s.rules), first)
-		s.rules = append(s.rules, rule{p, i, &h.Rules[i].Allow})
+		s.rules = append(s.rules, rule{p, i})
 	}
 	slices.SortStableFunc(s.rules, func(a, b rule) int { return b.rank() - a.rank() })
 	s.sortByFirst()
@@ -138,7 +157,7 @@ func compileSite(h *Host, at string, note func(field, problem, fix string)) *Sit
 }
 
 // clash returns the first of the numbered rules that clashes with p.
-func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) {
+func (s *index) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) {
 	for j := range numbers {
 		if (!clash || j < first) && p.clashes(s.rules[j].pattern) {
 			first, clash = j, true
@@ -148,7 +167,7 @@ func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) 
 }
 
 // sortByFirst indexes the rules by their first segments.
-func (s *Site) sortByFirst() {
+func (s *index) sortByFirst() {
 	s.exact.literal, s.folded.literal = map[string][]int{}, map[string][]int{}
 	folds := slices.ContainsFunc(s.rules, func(r rule) bool {
 		return slices.ContainsFunc(r.segments, func(g segment) bool { return g.literal != g.folded })
@@ -207,7 +226,7 @@ func (t *Table) Find(host string) (s *Site, origin string) {
 }
 
 // Index returns the number of the host in the list passed to Compile.
-func (s *Site) Index() int { return s.index }
+func (s *Site) Index() int { return s.position }
 
 // Has reports whether an origin, in canonical spelling, belongs to a host.
 func (t *Table) Has(origin string) bool {
@@ -281,14 +300,14 @@ func appendOnce(list []*Allow, a *Allow) []*Allow {
 // allow returns the Allow of rule i, or the default if i is the number of rules.
 func (s *Site) allow(i int) *Allow {
 	if i == len(s.rules) {
-		return s.otherwise
+		return &s.host.Default
 	}
-	return s.rules[i].allow
+	return &s.host.Rules[s.rules[i].number].Allow
 }
 
 // find returns the most specific rule that matches, or the number of rules if none
 // does.
-func (s *Site) find(f *firsts, method string, path []string, fold bool) int {
+func (s *index) find(f *firsts, method string, path []string, fold bool) int {
 	best := len(s.rules)
 	for _, numbers := range [2][]int{f.literal[path[0]], f.others} {
 		for _, i := range numbers {

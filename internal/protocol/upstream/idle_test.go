@@ -85,14 +85,13 @@ func idleProgram(silence time.Duration) http.Handler {
 // between serves a program behind a proxy in memory, so it can run in a bubble.
 func between(program http.Handler, tune func(http.Handler) http.Handler) (front *pipes, stop func()) {
 	behind, front := newPipes(), newPipes()
-	p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, Budget: NewBudget(100), Network: func(*http.Request) string { return "" },
-		OurCookie: func(string) bool { return false }, Client: func(*http.Request) string { return "" },
-		Origin: func(string) string { return "https://app.example" }, Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+	p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, Budget: NewBudget(100),
+		OurCookie: func(string) bool { return false }, Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 			http.Error(w, err.Error(), status)
 		}})
 	p.transport.DialContext = behind.dial
 	p.proxy.FlushInterval = 0 // its timer waits for a lock, and meanwhile time stands still in a bubble
-	servers := []*http.Server{behind.serve(program), front.serve(tune(p))}
+	servers := []*http.Server{behind.serve(program), front.serve(tune(through(p)))}
 	return front, func() {
 		for _, s := range servers {
 			s.Close()

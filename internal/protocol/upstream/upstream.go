@@ -60,27 +60,28 @@ func Parse(raw string) (Target, error) {
 type Options struct {
 	Target  Target
 	Timeout time.Duration // until the header of the answer
-	// Budget limits the requests. Network names the network that a request counts for.
-	Budget  *Budget
-	Network func(*http.Request) string
+	Budget  *Budget       // limits the requests
 	// OurCookie reports whether a cookie is ours and not the program's. Such cookies
 	// are removed from requests and answers. Dropped is called once for each Proxy, for
 	// the first one in an answer.
 	OurCookie func(name string) bool
 	Dropped   func(name string)
-	// Client returns the address of the client, or "" if unknown. Origin returns the
-	// origin that a Host header names.
-	Client func(*http.Request) string
-	Origin func(host string) string
 	// Failed answers if the program fails: with 502, or 504 if it took too long, or 503
 	// if the Budget has no room.
 	Failed func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// A Proxy is the handler for one program.
+// A Sender says where a request comes from. Its headers no longer do.
+type Sender struct {
+	Network string // that the request counts for in the Budget
+	Address string // of the client, or "" if unknown
+	Origin  string // that the Host header names
+}
+
+// A Proxy passes requests on to one program.
 type Proxy struct {
 	Options
-	proxy     *httputil.ReverseProxy
+	proxy     httputil.ReverseProxy // without Rewrite
 	transport *http.Transport
 	told      atomic.Bool
 }
@@ -97,7 +98,7 @@ func New(o Options) *Proxy {
 			return dialer.DialContext(ctx, "unix", o.Target.Socket)
 		}
 	}
-	p.proxy = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: flushAfter, ModifyResponse: p.modify, BufferPool: buffers{},
+	p.proxy = httputil.ReverseProxy{Transport: p.transport, FlushInterval: flushAfter, ModifyResponse: p.modify, BufferPool: buffers{},
 		ErrorHandler: p.failed, ErrorLog: log.New(io.Discard, "", 0)}
 	return p
 }
@@ -120,13 +121,12 @@ func (buffers) Put(b []byte) {
 // CloseIdleConnections closes connections that wait for a request.
 func (p *Proxy) CloseIdleConnections() { p.transport.CloseIdleConnections() }
 
-// ServeHTTP implements [http.Handler]. It replaces the server's deadlines with ones
-// that allow long streams if the client is not too slow.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+// Pass passes a request on. It replaces the server's deadlines with ones that allow long
+// streams if the client is not too slow. It may change r. cancel must end the context
+// of r.
+func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request, from Sender, cancel context.CancelFunc) {
 	limits := &deadlines{control: http.NewResponseController(w)}
-	passing := p.Budget.enter(p.Network(r), func() { cancel(); limits.end() })
+	passing := p.Budget.enter(from.Network, func() { cancel(); limits.end() })
 	if passing == nil {
 		w.Header().Set("Connection", "close") // reading more from it would hold a connection that others need
 		limits.read(time.Now().Add(time.Second), true)
@@ -134,7 +134,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.Budget.leave(passing)
-	r = r.WithContext(ctx)
 	limits.write(time.Time{})
 	limits.read(time.Time{}, false)
 	if r.Body != nil && r.Body != http.NoBody {
@@ -144,7 +143,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Del("Cache-Control") // it is up to the program
 	out := newWriter(w, limits, passing)
-	p.proxy.ServeHTTP(out, r)
+	proxy := p.proxy
+	proxy.Rewrite = func(r *httputil.ProxyRequest) { p.rewrite(r, &from) }
+	proxy.ServeHTTP(out, r)
 	out.last()
 }
 
@@ -182,25 +183,26 @@ func (b *patientBody) Read(to []byte) (int, error) {
 }
 
 // rewrite addresses the request to the program.
-func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+func (p *Proxy) rewrite(r *httputil.ProxyRequest, from *Sender) {
 	r.Out.URL.Scheme, r.Out.URL.Host, _ = strings.Cut(p.Target.Origin, "://")
 	if p.Target.Socket != "" {
 		r.Out.URL.Scheme, r.Out.URL.Host = "http", "socket"
 	}
 	r.Out.Host = r.In.Host
 	keepTarget(r)
-	scheme, authority, _ := strings.Cut(p.Origin(r.In.Host), "://")
-	r.Out.Header["X-Forwarded-Host"], r.Out.Header["X-Forwarded-Proto"] = []string{authority}, []string{scheme}
-	if ip := p.Client(r.In); ip != "" {
-		r.Out.Header["X-Forwarded-For"], r.Out.Header["X-Real-Ip"] = []string{ip}, []string{ip}
+	scheme, authority, _ := strings.Cut(from.Origin, "://")
+	h, values := r.Out.Header, [3]string{authority, scheme, from.Address}
+	h["X-Forwarded-Host"], h["X-Forwarded-Proto"] = values[0:1:1], values[1:2:2]
+	if from.Address != "" {
+		h["X-Forwarded-For"], h["X-Real-Ip"] = values[2:3:3], values[2:3:3]
 	}
-	cookies := Cookies(r.Out.Header, p.OurCookie)
-	delete(r.Out.Header, "Cookie")
+	cookies := Cookies(h, p.OurCookie)
+	delete(h, "Cookie")
 	if cookies != "" {
-		r.Out.Header["Cookie"] = []string{cookies}
+		h["Cookie"] = []string{cookies}
 	}
-	if _, ok := r.Out.Header["User-Agent"]; !ok {
-		r.Out.Header["User-Agent"] = nil // otherwise the transport sends its own
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = nil // otherwise the transport sends its own
 	}
 }
 

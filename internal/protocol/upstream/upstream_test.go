@@ -29,15 +29,23 @@ func front(t *testing.T, target string, timeout time.Duration) *httptest.Server 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := New(Options{Target: parsed, Timeout: timeout, Budget: NewBudget(100), Network: func(*http.Request) string { return "" }, OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
-		Client: func(*http.Request) string { return "192.0.2.1" }, Origin: func(host string) string { return "https://" + host },
+	p := New(Options{Target: parsed, Timeout: timeout, Budget: NewBudget(100), OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
 		Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 			http.Error(w, err.Error(), status)
 		}})
 	t.Cleanup(p.CloseIdleConnections)
-	s := httptest.NewServer(p)
+	s := httptest.NewServer(through(p))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// through returns a handler that passes all requests on.
+func through(p *Proxy) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		p.Pass(w, r.WithContext(ctx), Sender{Address: "192.0.2.1", Origin: "https://" + r.Host}, cancel)
+	})
 }
 
 func program(t *testing.T, h http.HandlerFunc) string {

@@ -2,8 +2,10 @@ package upstream
 
 import (
 	"bufio"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -13,35 +15,37 @@ import (
 type writer struct {
 	http.ResponseWriter
 	limits  *deadlines
-	before  http.Header
-	header  http.Header // of the answer, until it is sent
+	before  http.Header // that were set before the answer
 	cleared bool
+	sent    bool        // the header
+	trailer http.Header // set after the header was sent
 	passing *passing
 	pace    pace
 }
 
 func newWriter(w http.ResponseWriter, limits *deadlines, passing *passing) *writer {
-	return &writer{ResponseWriter: w, limits: limits, passing: passing, before: w.Header().Clone(), header: w.Header().Clone()}
+	return &writer{ResponseWriter: w, limits: limits, passing: passing, before: w.Header().Clone()}
 }
 
-// Header implements [http.ResponseWriter].
+// Header implements [http.ResponseWriter]. After the header was sent, it returns the
+// trailers: net/http copies the whole header if a handler asks for it then, which
+// [httputil.ReverseProxy] does for every answer.
 func (w *writer) Header() http.Header {
-	if w.header == nil {
-		return w.ResponseWriter.Header() // for trailers
+	if !w.sent {
+		return w.ResponseWriter.Header()
 	}
-	return w.header
+	if w.trailer == nil {
+		w.trailer = http.Header{}
+	}
+	return w.trailer
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *writer) WriteHeader(status int) {
-	if w.header == nil {
-		w.ResponseWriter.WriteHeader(status)
-		return
-	}
 	out := w.ResponseWriter.Header()
-	clear(out)
-	if status >= 100 && status < 200 {
-		if link := w.header["Link"]; status == http.StatusEarlyHints && len(link) > 0 {
+	if !w.sent && status >= 100 && status < 200 {
+		if link := out["Link"]; status == http.StatusEarlyHints && len(link) > 0 {
+			clear(out)
 			out["Link"] = link
 			w.limits.write(w.pace.deadline(time.Now(), buffered))
 			w.ResponseWriter.WriteHeader(status)
@@ -49,21 +53,18 @@ func (w *writer) WriteHeader(status int) {
 		w.cleared = true
 		return
 	}
-	if w.cleared {
+	if !w.sent && w.cleared {
 		for name, values := range w.before {
-			out[name] = append(out[name], values...)
+			out[name] = append(slices.Clip(values), out[name]...)
 		}
 	}
-	for name, values := range w.header {
-		out[name] = append(out[name], values...)
-	}
-	w.header = nil
+	w.sent = true
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [io.Writer].
 func (w *writer) Write(b []byte) (int, error) {
-	if w.header != nil {
+	if !w.sent {
 		w.WriteHeader(http.StatusOK)
 	}
 	begun := time.Now()
@@ -80,7 +81,7 @@ const buffered = 4 << 10
 
 // FlushError is for [http.ResponseController].
 func (w *writer) FlushError() error {
-	if w.header != nil {
+	if !w.sent {
 		w.WriteHeader(http.StatusOK)
 	}
 	begun := time.Now()
@@ -91,8 +92,12 @@ func (w *writer) FlushError() error {
 	return err
 }
 
-// last limits the time to send the rest after the handler is done.
+// last sends the trailers, and limits the time to send the rest after the handler is
+// done.
 func (w *writer) last() {
+	if len(w.trailer) > 0 {
+		maps.Copy(w.ResponseWriter.Header(), w.trailer)
+	}
 	w.limits.write(w.pace.deadline(time.Now(), buffered))
 }
 
