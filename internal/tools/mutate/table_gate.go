@@ -94,7 +94,7 @@ var gates = []mutation{
 	{"gate/method-list", "internal/protocol/gate", "return !unicode.IsLetter(r) })", "return " + never + "!unicode.IsLetter(r) })", "./internal/protocol/gate"},
 	{"gate/query-in-path", "internal/protocol/gate", "\t\t\tadd(cutQuery(s))\n", "", "./internal/protocol/gate"},
 	{"gate/two-hosts", "engine", "if rt.codesOnly && !sameHost(rq, rq.r.Host, host) {", "if " + never + "rt.codesOnly {", "./engine"},
-	{"gate/early-hints", "internal/protocol/upstream", "if link := w.header[\"Link\"]; status == http.StatusEarlyHints && len(link) > 0 {", "if link := w.header[\"Link\"]; len(link) > 0 {", "./internal/protocol/upstream"},
+	{"gate/early-hints", "internal/protocol/upstream", "if link := out[\"Link\"]; status == http.StatusEarlyHints && len(link) > 0 {", "if link := out[\"Link\"]; len(link) > 0 {", "./internal/protocol/upstream"},
 	{"gate/silent-sign-in", "engine", "AgeSet: !s.AuthTime.IsZero(), Age: rq.now.Sub(s.AuthTime)}", "AgeSet: true}", "./engine"},
 	{"session/silent-provider", "engine", "id.authTime, id.cannotAsk = x.Internal().AuthTime, !f", "id.authTime, id.cannotAsk = rq.now, !f", "./engine"},
 	{"session/proof-of-future", "engine", "at := earlier(said, l.rq.now)", "at := said", "./engine"},
