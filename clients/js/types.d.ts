@@ -235,10 +235,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks a person who signed in to an account scheduled for deletion whether to keep it. */
+        /** Asks a person who signed in to an account scheduled for deletion, or who opened the link in the notice of the deletion, whether to keep it. */
         get: operations["keepPage"];
         put?: never;
-        /** Keeps the account. That sign-in is enough, although it does not begin a session. */
+        /** Keeps the account. That sign-in or that link is enough. It does not begin a session. */
         post: operations["keepAccount"];
         delete?: never;
         options?: never;
@@ -1364,6 +1364,8 @@ export interface components {
              * @constant
              */
             pending?: "true";
+            /** @description The token of the link in the notice of the deletion. It needs no session. */
+            token?: string;
             /**
              * @description Cancels that sign-in instead.
              * @constant
@@ -2383,7 +2385,7 @@ export interface operations {
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
                 /** @description The finished action that the page reports. */
-                done?: "renamed" | "unlinked" | "ended" | "others" | "confirmed" | "kept" | "address" | "unchanged";
+                done?: "renamed" | "linked" | "unlinked" | "export" | "ended" | "others" | "confirmed" | "kept" | "address" | "unchanged";
             };
             header?: never;
             path?: never;
@@ -2468,6 +2470,8 @@ export interface operations {
     keepPage: {
         parameters: {
             query?: {
+                /** @description The token of the link. */
+                token?: string;
                 /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
@@ -2483,7 +2487,18 @@ export interface operations {
         responses: {
             200: components["responses"]["Page"];
             302: components["responses"]["Redirect"];
+            /** @description The link is unknown, was used or has expired. */
+            404: {
+                headers: {
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
             421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["AccountUnavailable"];
         };
