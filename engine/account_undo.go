@@ -187,6 +187,9 @@ func (ac *accountRoom) undo(rq *request, c *adapter.Credential, what *undoable) 
 	if err := ac.undoRest(rq, c, what); err != nil {
 		return false, err
 	}
+	if err := ac.undoTokens(rq, c); err != nil {
+		return false, err
+	}
 	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, adapter.CredentialDevice, adapter.CredentialAddress); err != nil {
 		return false, err
 	}
@@ -292,6 +295,32 @@ func (ac *accountRoom) undoRest(rq *request, c *adapter.Credential, first *undoa
 			return err
 		}
 	}
+}
+
+// undoTokens revokes the personal access tokens made since the change, because they
+// outlive the sessions that made them. It must come after these sessions have ended.
+func (ac *accountRoom) undoTokens(rq *request, c *adapter.Credential) error {
+	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	revoked := 0
+	for _, made := range p.Credentials {
+		if made.Kind != adapter.CredentialToken || made.Created.Before(c.Created) {
+			continue
+		}
+		err := ac.Adapter.DeleteCredential(rq.ctx, adapter.CredentialToken, made.ID, c.UserID, nil)
+		switch {
+		case err == nil:
+			revoked++
+		case !errors.Is(err, adapter.ErrNotFound):
+			return err
+		}
+	}
+	if revoked > 0 {
+		rq.note(authsvc.AuditEvent{Name: "pat.revoked", UserID: c.UserID, Reason: "made since an undone change"})
+	}
+	return nil
 }
 
 func (ac *accountRoom) dropUndo(rq *request, c *adapter.Credential) error {

@@ -114,6 +114,44 @@ func TestUndoAgainstSession(t *testing.T) {
 	}
 }
 
+// TestUndoRevokesTokens checks that an undo revokes the personal access tokens made since
+// the change, and no older ones.
+func TestUndoRevokesTokens(t *testing.T) {
+	t.Parallel()
+	var r recorder
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.PersonalTokens.Enabled = true
+		r.watch(c)
+	})
+	b := w.Browser()
+	b.SignInByMail(w, "ada@app.test")
+	id := w.Person(t, b)
+	made := func(name string) {
+		t.Helper()
+		time.Sleep(2 * time.Millisecond) // times are stored in milliseconds
+		r := authsvc.PersonalTokenRequest{Name: name, Hosts: []string{"https://grafana.example.com"}}
+		if _, _, err := w.CreatePersonalToken(t.Context(), id, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made("backup")
+	time.Sleep(2 * time.Millisecond)
+	b.SignIn(w.OP, "ada", "link", "true")
+	link := arena.Undo(w.Mail.Notice(t))
+	made("thief 1")
+	made("thief 2")
+	if a := undoPress(w.Browser(), link); a.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", a.StatusCode, a.Text)
+	}
+	left, err := w.PersonalTokens(t.Context(), id)
+	if err != nil || len(left) != 1 || left[0].Name != "backup" {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	if n := r.count("pat.revoked"); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
 // A flaky store fails calls of some methods, before or after their effect.
 type flaky struct {
 	adapter.Adapter

@@ -400,7 +400,7 @@ func (is *issuer) keysCanChange() error {
 // issuerEvents lists the events of signing keys and personal access tokens.
 var issuerEvents = []audit.Kind{
 	{Name: "pat.created", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token was made for a user."},
-	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or all of them: the reason says which."},
+	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or several or all of them: the reason says which."},
 	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was refused: it is malformed, unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
 	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key for tokens was made. It begins to sign a day later, or after a minute if an operator asked for that; the first key signs immediately."},
 	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator removed a signing key. The tokens that it signed are no longer valid."},

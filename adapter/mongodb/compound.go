@@ -49,8 +49,14 @@ func (up signUp) run(ctx context.Context, u adapter.User, acc *adapter.Account, 
 		first.UserID, first.Epoch = up.user.Hex(), 0
 		err = up.insertSession(ctx, first, up.session, up.user)
 	}
+	if err == nil && acc == nil {
+		up.putLocale(ctx, locale)
+	}
 	if err == nil {
 		err = up.insertNewUser(ctx, u, acc != nil)
+	}
+	if err == nil && acc != nil {
+		up.putLocale(ctx, locale)
 	}
 	if err == nil && acc != nil {
 		err = up.change(ctx, up.users(), by("_id", up.user), bson.D{{Key: "$unset", Value: by(signUpField, "")}})
@@ -63,21 +69,28 @@ func (up signUp) run(ctx context.Context, u adapter.User, acc *adapter.Account, 
 	}
 	if err != nil {
 		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec) })
-		return err
 	}
-	if locale != "" {
-		up.putLocale(ctx, locale)
-	}
-	return nil
+	return err
 }
 
-// putLocale stores the locale of a user whose sign-up is complete. Others may have changed
-// the person by then, so it sets only the locale. A failure does not fail the sign-up: it
-// loses only the locale, which the next sign-in stores again.
+// putLocale stores the locale, if there is one, before the last command on the user. If
+// the user is deleted meanwhile, the deletion or the undo removes the person. Others may
+// have changed the person by then, so it sets only the locale. A failure does not fail the
+// sign-up: it loses only the locale, which the next sign-in stores again.
 func (up signUp) putLocale(ctx context.Context, locale string) {
+	if locale == "" {
+		return
+	}
 	var w writer
 	w.text("locale", locale)
 	up.put(ctx, up.people(), up.user.Hex(), w.update()) //nolint:errcheck // see above
+}
+
+// dropOrphan removes the person of a user who does not exist.
+func (s *Store) dropOrphan(ctx context.Context, userID string) {
+	if _, err := s.user(ctx, userID); errors.Is(err, adapter.ErrNotFound) {
+		s.deleteAll(ctx, s.people(), by("_id", userID)) //nolint:errcheck // has no effect
+	}
 }
 
 // insertNewUser writes the user. If a half-made user has the address, it removes that
@@ -116,6 +129,7 @@ func (s *Store) removeIncomplete(ctx context.Context, user document) error {
 	filter := by("_id", user.key(), bson.E{Key: signUpField, Value: user.Lookup(signUpField)}, bson.E{Key: verified, Value: reference(user, verified)})
 	n, err := s.deleteAll(ctx, s.users(), filter)
 	if err == nil && n > 0 { // otherwise the user has been completed meanwhile
+		s.dropOrphan(ctx, user.id("_id"))
 		err = adapter.ErrNotFound
 	}
 	return err
@@ -146,6 +160,7 @@ func (up signUp) undo(ctx context.Context, u adapter.User, account bool, rec *ad
 		first.UserID = up.user.Hex()
 		up.dropSession(ctx, first, up.session)
 	}
+	up.dropOrphan(ctx, up.user.Hex())
 }
 
 // ProveEmail implements [adapter.Adapter]. It writes EmailVerified last, so that an

@@ -195,6 +195,16 @@ func (s shared) persons(t *testing.T) map[string]adapter.Person {
 	return all
 }
 
+// checkPersons checks that no person remains without its user.
+func (s shared) checkPersons(t *testing.T) {
+	t.Helper()
+	for person := range s.persons(t) {
+		if !exists[adapter.User](t)(s.GetUser(t.Context(), person)) {
+			t.Errorf("a person remains without the user %s", person)
+		}
+	}
+}
+
 func trySignUp(t *testing.T, s shared, id string) error {
 	acc, rec := testAccount(id), testSession(id)
 	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "de")
@@ -209,11 +219,7 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 	if known {
 		return
 	}
-	for person := range s.persons(t) {
-		if !exists[adapter.User](t)(s.GetUser(t.Context(), person)) {
-			t.Errorf("a person remains without the user %s", person)
-		}
-	}
+	s.checkPersons(t)
 	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
 	_, err = s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "")
 	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {

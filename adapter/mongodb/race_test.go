@@ -37,6 +37,8 @@ func TestIntervention(t *testing.T) {
 		"sign out, renew": {unprovedUser, trySignOut, tryRenew, judgeSignedOut},
 		"sign up, prove":  {noSetup, trySignUp, tryProveEmail, judgeSignUpProved},
 		"sign up, block":  {noSetup, trySignUp, tryProveAndBlock, judgeSignUpBlocked},
+		"sign up, delete": {noSetup, trySignUp, tryDeleteUser, judgeSignUpDeleted},
+		"bare, delete":    {noSetup, trySignUpBare, tryDeleteUser, judgeSignUpDeleted},
 		"link, unlink":    {linkedUser, tryLinkSecond, tryUnlink, judgeLinkUnlinked},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +146,24 @@ func judgeSignUpBlocked(t *testing.T, s shared, id string, signUpErr, blockErr e
 	if p := s.persons(t)[s.userID(t, id)]; p.Blocked.IsZero() || p.BlockedWhy != "spam" {
 		t.Errorf("sign-up: %v; the block is lost: %+v", signUpErr, p)
 	}
+}
+
+// trySignUpBare signs up without account and session.
+func trySignUpBare(t *testing.T, s shared, id string) error {
+	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, nil, nil, "de")
+	return err
+}
+
+// judgeSignUpDeleted checks that nothing remains of a user who is deleted during the
+// sign-up.
+func judgeSignUpDeleted(t *testing.T, s shared, id string, signUpErr, deleteErr error) {
+	if deleteErr == nil && (s.userExists(t, id) || s.linked(t, id) || s.signedIn(t, id)) {
+		t.Error("not deleted")
+	}
+	if deleteErr != nil && (signUpErr != nil || !errors.Is(deleteErr, adapter.ErrNotFound)) {
+		t.Error(signUpErr, deleteErr)
+	}
+	s.checkPersons(t)
 }
 
 func linkedUser(t *testing.T, s shared, id string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
@@ -69,11 +70,12 @@ func TestLostCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	fault.Arm(sqltest.SignUpEvents, true)
-	err := sqltest.SignUp(t.Context(), s, "ann")
+	ann := seal.UUIDv7()
+	err := sqltest.SignUp(t.Context(), s, ann)
 	if !fault.Disarm() || err == nil || errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := s.GetUser(t.Context(), "ann"); err != nil {
+	if _, err := s.GetUser(t.Context(), ann); err != nil {
 		t.Error(err)
 	}
 	fault.Arm(1, true)

@@ -24,7 +24,7 @@ func TestNamesReferring(t *testing.T) {
 	})
 }
 
-func TestReplacesPerson(t *testing.T) {
-	sqltest.ReplacesPerson(t, testDatabase, "ALTER TABLE authsvc_person DROP CONSTRAINT IF EXISTS authsvc_person_user_id_fkey;\n"+
-		`DELETE FROM "User" WHERE "id" = 'u';`+"\n")
+func TestInheritsNothing(t *testing.T) {
+	sqltest.InheritsNothing(t, testDatabase, "", `ALTER TABLE "User" DROP CONSTRAINT "User_pkey" CASCADE;`+"\n"+
+		`DELETE FROM "User" WHERE "id" = %s;`+"\n"+`ALTER TABLE "User" ADD PRIMARY KEY ("id");`+"\n")
 }

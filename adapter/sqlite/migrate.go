@@ -5,6 +5,7 @@ import (
 	"embed"
 
 	"github.com/pressly/goose/v3/database"
+	lib "modernc.org/sqlite/lib"
 
 	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/sql/stores"
@@ -34,8 +35,15 @@ func (s *Store) tables(o Options) *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "sqlite", Where: s.path, DB: s.db, Naming: o.Naming, Names: s.names, Shares: o.Shares, Quote: quote, Files: files,
 		Inspect: catalog.Describe, AllColumns: allColumns, Typing: sqlschema.Untyped, Remedy: remedy, NoSuchTable: noSuchTable, FoldNames: true, TimeIndex: timeExpr, Dialect: database.DialectSQLite3,
-		Versions: func(base database.Store) database.Store { return versions{base} }, LostRace: dialect().Unique,
+		Versions: func(base database.Store) database.Store { return versions{base} }, LostRace: lostRace,
 	}
+}
+
+// lostRace reports that another process has done a migration, or has held the write lock
+// for as long as a connection waits. SQLite's lock has no queue: if many processes start
+// at once on a busy machine, one of them can lose it to the others again and again.
+func lostRace(err error) bool {
+	return dialect().Unique(err) || primary(err, lib.SQLITE_BUSY)
 }
 
 // Statements calls show with every statement that Migrate would execute to bring the

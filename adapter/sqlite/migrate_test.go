@@ -153,4 +153,32 @@ func TestRefusesNewerSchema(t *testing.T) { sqltest.RefusesNewerSchema(t, testDa
 
 func TestConcurrentOpen(t *testing.T) { sqltest.ConcurrentOpen(t, testDatabase) }
 
+// TestOpenWaits checks that Open waits longer for the migrations of other processes than
+// a connection waits for the write lock.
+func TestOpenWaits(t *testing.T) {
+	t.Parallel()
+	path := testDatabase.Empty(t)
+	if err := opened(t, path, Options{Migrate: true}, sqladapter.TestHooks{}).Migrate(t.Context(), Down); err != nil {
+		t.Fatal(err)
+	}
+	other := testDatabase.Connected(t, path)
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	freed := make(chan error, 1)
+	time.AfterFunc(busyTimeout+busyTimeout/4, func() {
+		_, err := other.Exec(`ROLLBACK`)
+		freed <- err
+	})
+	s, err := Open(t.Context(), path, Options{Migrate: true})
+	if err != nil {
+		t.Error(errors.Join(err, <-freed))
+		return
+	}
+	if err := errors.Join(<-freed, s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMigrationFailingHalfway(t *testing.T) { sqltest.MigrationFailingHalfway(t, testDatabase) }

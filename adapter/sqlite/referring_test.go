@@ -68,7 +68,10 @@ func TestDeferredKeyInGroup(t *testing.T) {
 	}
 }
 
-func TestReplacesPerson(t *testing.T) {
-	sqltest.ReplacesPerson(t, testDatabase, "PRAGMA foreign_keys = off;\n"+
-		`DELETE FROM "User" WHERE "id" = 'u';`+"\n")
+func TestInheritsNothing(t *testing.T) {
+	for name, schema := range map[string]string{"names": "", "numbers": sqltest.Replace(t, prismaWith(t, uniqueEmail, uniqueEmail), `"User" ("id" TEXT`, `"User" ("id" INTEGER`)} {
+		t.Run(name, func(t *testing.T) {
+			sqltest.InheritsNothing(t, testDatabase, schema, "PRAGMA foreign_keys = off;\n"+`DELETE FROM "User" WHERE "id" = %s;`+"\n")
+		})
+	}
 }

@@ -42,7 +42,7 @@ type signUp struct {
 
 // insertSignUp sets the ids to the stored ones.
 func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool, locale string) error {
-	if err := a.insertUserRow(ctx, r, &n.user); err != nil {
+	if err := a.insertNewUser(ctx, r, &n.user); err != nil {
 		return err
 	}
 	n.account.UserID, n.session.UserID = n.user.ID, n.user.ID

@@ -23,6 +23,7 @@ const (
 
 type peopleStatements struct {
 	insertLocale                                                      *Statement
+	dropEarlier                                                       []*Statement
 	getPerson, insertPerson, lockPerson, updatePerson, dropSecondStep *Statement
 	searchUsers                                                       map[userSearch]*Statement
 	countCredentials, insertCredential, getCredential, lockCredential *Statement
@@ -43,7 +44,7 @@ func buildPeople(b *builder) peopleStatements {
 			`LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} ` +
 			`WHERE {=u.User.id} ORDER BY c.kind, c.id`),
 		insertPerson: b.write(`INSERT INTO authsvc_person (user_id) VALUES (?)`),
-		insertLocale: b.write(`INSERT INTO authsvc_person (user_id, locale) VALUES (?, ?) ` + b.replacePerson()),
+		insertLocale: b.write(`INSERT INTO authsvc_person (user_id, locale) VALUES (?, ?)`),
 		lockPerson:   b.write(`SELECT ` + personColumns + ` FROM authsvc_person p WHERE p.user_id = ?` + b.dialect.ForUpdate),
 		updatePerson: b.write(`UPDATE authsvc_person SET blocked = ?, blocked_why = ?, delete_after = ?, second_step = ?, ` +
 			`recover_after = ?, locale = ? WHERE user_id = ?`),
@@ -61,19 +62,25 @@ func buildPeople(b *builder) peopleStatements {
 		deleteCredentialsOf:  b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND kind = ?`),
 		deleteCredentialsBut: b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND (kind <> '` + string(adapter.CredentialPending) + `' OR id <> ?)`),
 	}
-	p.searchUsers = buildSearch(b)
+	p.searchUsers, p.dropEarlier = buildSearch(b), buildEarlier(b)
 	return p
 }
 
-// replacePerson returns the clause of an INSERT that replaces the person of an earlier user.
-// Such a row is left if the application deletes a user without its references, and its
-// table gives the id to a new user, as SQLite does.
-func (b *builder) replacePerson() string {
-	const nothing = `blocked = NULL, blocked_why = NULL, delete_after = NULL, second_step = 0, recover_after = NULL, locale = `
-	if b.dialect.OnDuplicateKey {
-		return `ON DUPLICATE KEY UPDATE ` + nothing + `VALUES(locale)`
+// buildEarlier makes the statements that delete everything of an earlier user with the
+// id of a new one. Its revocations stay: they end the sessions of the earlier user.
+func buildEarlier(b *builder) []*Statement {
+	if b.dialect.DeleteJoin {
+		return []*Statement{b.write(`DELETE p, c, o, s, a FROM {User} u LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} ` +
+			`LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} LEFT JOIN authsvc_jwt_session o ON o.user_id = u.{User.id} ` +
+			`LEFT JOIN {Session} s ON s.{Session.userId} = u.{User.id} LEFT JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
+			`WHERE {=u.User.id}`)}
 	}
-	return `ON CONFLICT (user_id) DO UPDATE SET ` + nothing + `excluded.locale`
+	var list []*Statement
+	for _, of := range []string{`authsvc_person WHERE user_id = ?`, `authsvc_credential WHERE user_id = ?`, `authsvc_jwt_session WHERE user_id = ?`,
+		`{Session} WHERE {=Session.userId}`, `{Account} WHERE {=Account.userId}`} {
+		list = append(list, b.write(`DELETE FROM `+of))
+	}
+	return list
 }
 
 // noTime is later than every time in our own tables.

@@ -77,14 +77,43 @@ func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *adapter.User) 
 	return r.insert(ctx, a.insertUser, &u.ID, nil, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
 
+// recurs reports whether an earlier user may have had the id of a new one. UUIDs do not
+// recur; numbers of the database and names do.
+func (a *Adapter) recurs(proposed string) bool {
+	return a.traits.GeneratedIDs["User"] || !a.traits.UUIDs["User"] && !isUUID(proposed)
+}
+
+// insertNewUser is insertUserRow for a step. If the id may recur, it also deletes all that
+// an earlier user with the id left, such as a block, credentials or sessions. An
+// application leaves them if it deletes users without enforcing foreign keys.
+func (a *Adapter) insertNewUser(ctx context.Context, r runner, u *adapter.User) error {
+	recurs := a.recurs(u.ID)
+	if err := a.insertUserRow(ctx, r, u); err != nil || !recurs {
+		return err
+	}
+	for _, s := range a.dropEarlier {
+		if err := r.later(ctx, s, nil, u.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CreateUser implements [adapter.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
-	err := a.write(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
+	created, run := u, a.write
+	if a.recurs(u.ID) {
+		run = a.transact
+	}
+	err := run(ctx, "create user", func(ctx context.Context, r runner) error {
+		created = u
+		return a.insertNewUser(ctx, r, &created)
+	})
 	if err != nil {
 		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
-	u.EmailVerified = a.truncate("User.emailVerified", u.EmailVerified)
-	return u, nil
+	created.EmailVerified = a.truncate("User.emailVerified", created.EmailVerified)
+	return created, nil
 }
 
 // GetUser implements [adapter.Adapter].

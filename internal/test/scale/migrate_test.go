@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,13 +13,11 @@ import (
 	"time"
 
 	"authsvc/internal/sql/stores"
-	"authsvc/internal/test/process"
 )
 
 const (
 	peopleVersion = 6                // of the migration that adds the tables about people
 	upMost        = 60 * time.Second // for it and back, with 100 000 users, 500 000 accounts and as many sessions in SQLite
-	midway        = 8                // kills during it, for each store
 )
 
 // A schemaStore is a store whose schema can be changed.
@@ -91,47 +88,6 @@ func bringTo(t *testing.T, m schemaStore, d stores.Direction) time.Duration {
 		if err := m.Migrate(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// killMidway kills the command that migrates up at instants spread over its run. The
-// next run must finish, and the store must have its earlier contents.
-func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
-	t.Helper()
-	bringTo(t, m, stores.Down)
-	begun := time.Now()
-	migrateUp(t, storage, time.Hour)
-	whole, killed := time.Since(begun), 0
-	for i := range midway {
-		bringTo(t, m, stores.Down)
-		migrateUp(t, storage, whole*time.Duration(i+1)/(midway+1))
-		status, err := m.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status.Current < status.Latest {
-			killed++
-		}
-		bringTo(t, m, stores.Up)
-		if got := dump(t, storage); !slices.Equal(got, want) {
-			t.Errorf("killed after %d of %d parts of %v:\n%s\n%s", i+1, midway+1, whole, want, got)
-		}
-	}
-	t.Logf("authsvc migrate up takes %v, %d of %d kills were before its end", whole.Round(time.Millisecond), killed, midway)
-	if killed == 0 {
-		t.Error("no kill came in time")
-	}
-}
-
-// migrateUp runs authsvc migrate up and kills it after a while.
-func migrateUp(t *testing.T, storage string, after time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), after)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, process.Binary(t), "-c", configured(t, storage), "migrate", "up")
-	out, err := cmd.CombinedOutput()
-	if err != nil && ctx.Err() == nil { // a command that ends just before the kill counts as killed
-		t.Fatalf("%v: %s", err, out)
 	}
 }
 

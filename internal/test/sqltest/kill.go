@@ -66,7 +66,8 @@ func write(ctx context.Context, d *Database, url string) error {
 }
 
 // SignUpEvents is the number of [sqlfault.Switch] events in SignUp: begin, a user, an
-// account, two rows of the session, commit.
+// account, two rows of the session, commit. The id must be a UUID: others take further
+// statements.
 const SignUpEvents = 6
 
 // SignUp stores a user, an account and a session under the same id.

@@ -1,14 +1,15 @@
 package sqltest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"authsvc"
 	"authsvc/adapter"
 )
 
@@ -69,28 +70,63 @@ func Ended(id string) *adapter.Revocation {
 	return &adapter.Revocation{Key: "user:" + id, UserID: id, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// ReplacesPerson checks that a new user who gets the id of an earlier one has only the
-// person of the sign-up. loosen is SQL that deletes the user u without its references.
-func ReplacesPerson(t *testing.T, d *Database, loosen string) {
+// InheritsNothing checks that a new user with the id of an earlier one inherits nothing
+// that the application left when it deleted the earlier user: no block, credentials,
+// accounts or sessions. Only the epoch stays, which ends what began under the earlier
+// user. The application's schema may be empty. loosen is SQL that deletes the user with
+// the id %s without its references.
+func InheritsNothing(t *testing.T, d *Database, schema, loosen string) {
 	t.Parallel()
-	url := d.Empty(t)
+	url := d.With(t, schema)
 	s := d.Opened(t, url, true)
-	for i, locale := range []string{"de", "fr", "en"} {
-		u := authsvc.User{ID: "u", Email: locale + "@example.com"}
-		if _, err := s.SignUp(t.Context(), u, nil, nil, locale); err != nil {
-			t.Fatalf("user %d with the id: %v", i, err)
+	ctx, epoch, first := t.Context(), int64(0), ""
+	for i, locale := range []string{"de", "", "fr", "create"} {
+		signUp := func(ctx context.Context, u adapter.User) (adapter.User, error) {
+			return s.SignUp(ctx, u, nil, nil, locale)
 		}
-		p, err := s.GetPerson(t.Context(), "u")
-		if diff := cmp.Diff(adapter.Person{UserID: "u", Locale: locale}, p); err != nil || diff != "" {
-			t.Errorf("user %d with the id: %v, the person differs (-want +got):\n%s", i, err, diff)
+		if locale == "create" {
+			signUp, locale = s.CreateUser, ""
 		}
-		now := time.Now()
-		change := adapter.PersonUpdate{Blocked: &now, BlockedWhy: new("spam"), DeleteAfter: &now, SecondStep: new(true), RecoverAfter: &now}
-		if err := s.SetPerson(t.Context(), "u", change, nil); err != nil {
-			t.Fatal(err)
+		u, err := signUp(ctx, adapter.User{ID: "u", Email: fmt.Sprint(i, "@example.com")})
+		if err != nil || i > 0 && u.ID != first {
+			t.Fatalf("user %d has the id %s, not %s: %v", i, u.ID, first, err)
 		}
-		if err := d.Execute(t.Context(), url, loosen); err != nil {
+		first = u.ID
+		p, err := s.GetPerson(ctx, u.ID)
+		if diff := cmp.Diff(adapter.Person{UserID: u.ID, Locale: locale}, p); err != nil || diff != "" {
+			t.Errorf("user %d: %v, the person differs (-want +got):\n%s", i, err, diff)
+		}
+		accounts, err := s.ListAccounts(ctx, u.ID)
+		sessions, lost := s.ListSessions(ctx, u.ID)
+		if err != nil || lost != nil || len(accounts)+len(sessions) > 0 {
+			t.Errorf("user %d inherits %v, %v; %v, %v", i, accounts, sessions, err, lost)
+		}
+		has, err := s.GetEpoch(ctx, u.ID)
+		if err != nil || has != epoch {
+			t.Errorf("user %d has the epoch %d, want %d: %v", i, has, epoch, err)
+		}
+		epoch = leaveAll(t, s, u.ID, epoch)
+		if err := d.Execute(ctx, url, fmt.Sprintf(loosen, "'"+u.ID+"'")); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// leaveAll gives a user one record of each kind, and returns its new epoch. All but the
+// revocation are the same for every user.
+func leaveAll(t *testing.T, s Store, id string, epoch int64) int64 {
+	t.Helper()
+	now, ended := time.Now(), Ended(id)
+	change := adapter.PersonUpdate{Blocked: &now, BlockedWhy: new("spam"), DeleteAfter: &now, SecondStep: new(true), RecoverAfter: &now}
+	session := adapter.SessionRecord{ID: "s", SessionToken: "s", Digest: "s", UserID: id, Epoch: epoch, Expires: now.Add(time.Hour)}
+	listed := adapter.SessionRecord{Digest: "listed", UserID: id, Epoch: epoch, Expires: now.Add(time.Hour)}
+	_, linked := s.LinkAccount(t.Context(), adapter.Account{ID: "a", UserID: id, Type: "oauth", Provider: "p", ProviderAccountID: "a"}, epoch)
+	_, first := s.CreateSession(t.Context(), session)
+	_, second := s.CreateSession(t.Context(), listed)
+	if err := errors.Join(linked, first, second, s.SetPerson(t.Context(), id, change, nil),
+		s.PutCredential(t.Context(), adapter.Credential{Kind: adapter.CredentialUndo, ID: "c", UserID: id, Created: now}, epoch, 5),
+		s.Revoke(t.Context(), ended)); err != nil {
+		t.Fatal(err)
+	}
+	return ended.Seq
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqlfault"
 )
@@ -29,7 +30,7 @@ func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) adapter.Adapter
 			repeated = commits
 		}
 		fault.Arm(n, false)
-		id := fmt.Sprint(n)
+		id := seal.UUIDv7()
 		err := SignUp(t.Context(), s, id)
 		if !fault.Disarm() || (err == nil) != repeated || err != nil && !errors.Is(err, cause) {
 			t.Errorf("event %d: %v", n, err)
