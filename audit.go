@@ -27,7 +27,8 @@ type AuditEvent struct {
 	Provider string       `json:"provider,omitempty"`
 	UserID   string       `json:"user,omitempty"` // the user concerned, if known
 	// Actor names who acted if it was neither the user nor the service: an operator at
-	// the command line ("cli:root"), or a token of the user ("token:" and its id).
+	// the command line ("cli:root", with sudo "cli:root (sudo: ada)"), or a token of the
+	// user ("token:" and its id).
 	Actor     string `json:"actor,omitempty"`
 	ClientIP  string `json:"client,omitempty"`
 	UserAgent string `json:"agent,omitempty"` // at most 200 bytes

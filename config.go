@@ -110,7 +110,8 @@ type Config struct {
 	ProviderTokens ProviderTokens
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool
-	// DangerousShortSecret permits secrets under 32 bytes in compat modes.
+	// DangerousShortSecret permits secrets under 32 bytes, or with fewer than 10
+	// different ones, in compat modes.
 	DangerousShortSecret bool
 	// Logger gets one line per refusal and failure, with the request id. It never gets
 	// a secret. Nil: slog.Default().

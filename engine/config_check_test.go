@@ -120,9 +120,12 @@ func TestStartWarnings(t *testing.T) {
 		"everyone, v6":          {proxies("::/0"), "trusts everyone or nearly everyone"},
 		"half of all addresses": {proxies("128.0.0.0/1"), "trusts everyone or nearly everyone"},
 		"mapped":                {proxies("::ffff:10.0.0.0/104"), "write=10.0.0.0/8"},
-		"limits off":            {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
-		"usual":                 {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
-		"no warning":            {nil, ""},
+		"repeating secret": {func(c *authsvc.Config) {
+			c.Compat, c.Secrets, c.DangerousShortSecret = authsvc.NextAuthV4, []string{strings.Repeat("ab", 20)}, true
+		}, "a secret repeats few characters; put a new one in front of it"},
+		"limits off": {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
+		"usual":      {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
+		"no warning": {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

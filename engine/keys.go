@@ -30,6 +30,10 @@ func checkSecrets(b *builder, s *Service) {
 			b.fail(key, "has fewer than 32 bytes", fix+"; if this one must stay, also as a later entry, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
 		case short:
 			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret").Code = "weak_secret"
+		case distinct(secret) < 10 && s.site.dialect.shortSecrets && c.DangerousShortSecret:
+			b.warn("a secret repeats few characters; put a new one in front of it, and keep it only as a later entry of the list, to read existing cookies and data", "entry", i)
+		case distinct(secret) < 10 && s.site.dialect.shortSecrets:
+			b.fail(key, "repeats few characters", fix+"; if this one must stay, also as a later entry, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
 		case distinct(secret) < 10:
 			b.fail(key, "repeats few characters", fix).Code = "weak_secret"
 		}

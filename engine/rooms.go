@@ -134,6 +134,15 @@ func (h *storeys) entries(rq *request, s *authsvc.Session) (list []pages.Entry) 
 	return list
 }
 
+// allEvents returns the audit events of all storeys and rooms, and of Service.
+func allEvents() (list []audit.Kind) {
+	h := newStoreys(&fleet.Common{})
+	for _, p := range h.parts {
+		list = append(list, p.events...)
+	}
+	return append(list, serviceEvents...)
+}
+
 // serviceEvents are the audit events of the service and of methods about users.
 var serviceEvents = []audit.Kind{
 	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block revoked all access of a user."},

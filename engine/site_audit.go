@@ -59,6 +59,14 @@ func (rq *request) auditRefusal(e *authError) {
 // of the operating system's user, such as "cli:root".
 func WithActor(ctx context.Context, actor string) context.Context { return audit.WithActor(ctx, actor) }
 
+// AuditNames returns the names of all audit events, in the order of docs/audit.md.
+func AuditNames() (names []string) {
+	for _, k := range allEvents() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // checkAudit checks AuditOptions. It also wraps the log, so that all lines of the
 // engine are plain text.
 func checkAudit(b *builder, s *audit.Log) {

@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/text/plainlog"
 )
@@ -74,14 +73,6 @@ func TestAuditNames(t *testing.T) {
 }
 
 // allEvents returns the events of all parts and of the service.
-func allEvents() (list []audit.Kind) {
-	h := newStoreys(&fleet.Common{})
-	for _, p := range h.parts {
-		list = append(list, p.events...)
-	}
-	return append(list, serviceEvents...)
-}
-
 func documented(t *testing.T, table string) {
 	t.Helper()
 	const page = "../docs/audit.md"

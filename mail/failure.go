@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"authsvc"
+	texts "authsvc/internal/text"
 )
 
 const maxReply = 300 // bytes of the server's text in an error
@@ -90,11 +91,9 @@ func (s *server) clean(text string) string {
 	if s.pass != "" {
 		const mask = "[password]"
 		encode := base64.StdEncoding.EncodeToString
-		text = strings.NewReplacer(
-			encode([]byte("\x00"+s.user+"\x00"+s.pass)), mask,
-			encode([]byte(s.pass)), mask,
-			s.pass, mask,
-		).Replace(text)
+		for _, secret := range []string{encode([]byte("\x00" + s.user + "\x00" + s.pass)), encode([]byte(s.pass)), s.pass} {
+			text = texts.Redact(text, secret, mask)
+		}
 	}
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -13,6 +13,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	texts "authsvc/internal/text"
 )
 
 // callTimeout limits one call, including its retries, unless the URL sets timeoutMS.
@@ -106,7 +108,7 @@ func secretsOf(user, query string) (list []string) {
 func redact(err error, secrets []string) error {
 	text := err.Error()
 	for _, secret := range secrets {
-		if secret != "" && strings.Contains(text, secret) {
+		if texts.Reveals(text, secret) {
 			text = "the URL cannot be parsed"
 		}
 	}

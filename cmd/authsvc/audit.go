@@ -4,18 +4,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 	"authsvc/internal/text/plainlog"
 )
 
 type auditCommand struct {
-	Since string `default:"24h" placeholder:"DURATION" help:"How far back, such as 90m or 30d. Default: 24h."`
-	User  string `placeholder:"WHO" help:"Only events about the user with this id or address. For a deleted user, the id."`
-	JSON  bool   `name:"json" help:"One JSON object a line."`
+	Since string   `default:"24h" placeholder:"TIME" help:"How far back, such as 90m or 30d, or a time such as 2026-11-01T09:30:00Z or 2026-11-01. Default: 24h."`
+	Until string   `placeholder:"TIME" help:"Only events before this time, in the same forms. Default: all."`
+	Event []string `placeholder:"NAME" help:"Only events with this name, such as sign_in.refused; several with commas, or repeated."`
+	User  string   `placeholder:"WHO" help:"Only events about the user with this id or address. For a deleted user, the id."`
+	JSON  bool     `name:"json" help:"One JSON object a line."`
+
+	until time.Time // zero: no limit
 }
 
 // auditPageSize is how many events are read at a time.
@@ -23,9 +29,9 @@ const auditPageSize = 500
 
 // Run prints the stored events, oldest first.
 func (c *auditCommand) Run(p *program) error {
-	back, err := config.Duration(c.Since)
+	since, err := c.check(time.Now())
 	if err != nil {
-		return fmt.Errorf("--since: %w", err)
+		return err
 	}
 	return p.withStore(func(s *config.Settings, st *store) error {
 		log, keeps := st.Adapter.(authsvc.AuditLog)
@@ -41,8 +47,49 @@ func (c *auditCommand) Run(p *program) error {
 				return err
 			}
 		}
-		return c.print(p, log, authsvc.AuditQuery{Since: time.Now().Add(-back), UserID: id, Limit: auditPageSize})
+		return c.print(p, log, authsvc.AuditQuery{Since: since, UserID: id, Limit: auditPageSize})
 	})
+}
+
+// check checks the flags. It returns the time that --since means.
+func (c *auditCommand) check(now time.Time) (since time.Time, err error) {
+	if since, err = moment("--since", c.Since, now); err != nil {
+		return since, err
+	}
+	if c.Until != "" {
+		if c.until, err = moment("--until", c.Until, now); err != nil {
+			return since, err
+		}
+		if !c.until.After(since) {
+			return since, fmt.Errorf("--until is not later than --since, so no event can be between them: %w", errUsage)
+		}
+	}
+	known := engine.AuditNames()
+	for _, name := range c.Event {
+		if slices.Contains(known, name) {
+			continue
+		}
+		fix := "docs/audit.md lists the names"
+		if near := config.Closest(name, known); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		return since, fmt.Errorf("--event: there is no event %q; %s: %w", truncate(name), fix, errUsage)
+	}
+	return since, nil
+}
+
+// moment returns the time that a flag means: a time, or how far back from now.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	back, err := config.Duration(text)
+	if err != nil {
+		return now, fmt.Errorf("%s: %w, or a time such as 2026-11-01T09:30:00Z: %w", flag, err, errUsage)
+	}
+	return now.Add(-back), nil
 }
 
 // auditedID returns the id, as events have it, of the user with an id or an address. The
@@ -71,6 +118,12 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, q authsvc.AuditQu
 			return err
 		}
 		for _, r := range page {
+			if !c.until.IsZero() && !r.Time.Before(c.until) { // the later ones are, too
+				return nil
+			}
+			if len(c.Event) > 0 && !slices.Contains(c.Event, r.Name) {
+				continue
+			}
 			if err := c.printRecord(p, r); err != nil {
 				return err
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"authsvc/cmd/authsvc/internal/config"
 )
 
 // parse parses the command line. It returns the chosen command and the values of
@@ -90,6 +92,23 @@ func commandOf(err error) string {
 func parseProblem(err error) string {
 	if strings.HasPrefix(err.Error(), "unknown flag --port") {
 		return "unknown flag --port; the port is part of --listen, such as --listen localhost:3000"
+	}
+	var wrong *kong.ParseError
+	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
+	if !unexpected || strings.Contains(word, ", did you mean") || !errors.As(err, &wrong) || wrong.Context == nil {
+		return err.Error()
+	}
+	// The parser suggests nothing if another command was chosen by default.
+	node := wrong.Context.Selected()
+	if node == nil || node.Parent == nil || node.Parent.DefaultCmd != node {
+		return err.Error()
+	}
+	var names []string
+	for _, sibling := range node.Parent.Children {
+		names = append(names, sibling.Name)
+	}
+	if near := config.Closest(word, names); near != "" {
+		return err.Error() + ", did you mean \"" + near + "\"?"
 	}
 	return err.Error()
 }

@@ -59,7 +59,7 @@ type helpCommand struct {
 // Run prints the help.
 func (c helpCommand) Run(p *program) error {
 	if code := run(p.ctx, append(c.Command, "--help"), nil, p.stdin, p.stdout, p.stderr); code != exitOK {
-		return errFindings // the error has been printed
+		return errReported
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *devCommand) Run(p *program) error {
 	host, port, err := net.SplitHostPort(c.Listen)
 	number, numErr := strconv.Atoi(port)
 	if err != nil || numErr != nil {
-		return fmt.Errorf("--listen %s is not HOST:PORT, such as localhost:3000", c.Listen)
+		return fmt.Errorf("--listen %s is not HOST:PORT, such as localhost:3000: %w", c.Listen, errUsage)
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -44,8 +44,8 @@ func (c *devCommand) serve(p *program) error {
 			return nil
 		}
 		if errors.Is(err, devidp.ErrPublicURL) {
-			return fmt.Errorf("dev is for this machine only, and url is %s: %w; add --url http://localhost:3000, or use `authsvc serve`",
-				s.Engine.URL, devidp.ErrPublicURL)
+			return fmt.Errorf("dev is for this machine only, and url is %s: %w; add --url http://localhost:3000, or use `authsvc serve`: %w",
+				s.Engine.URL, devidp.ErrPublicURL, errUsage)
 		}
 		p.banner = func(s *config.Settings) (string, error) {
 			return p.devBanner(s, started, c.Dir) + c.banner(p.configPath), dev.KeepURLs(c.Dir, configuredName, s.Engine.URL, started.Issuer())
@@ -167,11 +167,11 @@ func (c *devCommand) startProvider(s *config.Settings) (*devidp.Server, error) {
 	host, port, err := net.SplitHostPort(s.Listen)
 	number, numErr := strconv.Atoi(port)
 	if err != nil || numErr != nil || number < 1 || number > 65533 {
-		return nil, fmt.Errorf("listen %s is not HOST:PORT, such as localhost:3000", s.Listen)
+		return nil, fmt.Errorf("listen %s is not HOST:PORT, such as localhost:3000: %w", s.Listen, errUsage)
 	}
 	if !dev.Listenable(host) {
-		return nil, fmt.Errorf("dev listens on loopback only, and listen is %s: %v; add --listen localhost:%d, or use `authsvc serve`",
-			s.Listen, devidp.ErrPublicURL, number)
+		return nil, fmt.Errorf("dev listens on loopback only, and listen is %s: %v; add --listen localhost:%d, or use `authsvc serve`: %w",
+			s.Listen, devidp.ErrPublicURL, number, errUsage)
 	}
 	at := dev.ProviderPort(number, s.Engine.URL)
 	started, err := devidp.Start(&s.Engine, devidp.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(at)), Dir: c.Dir})

@@ -36,7 +36,7 @@ func (p *program) useDev(dir, command string) error {
 	p.adapt = append(p.adapt, func(s *config.Settings) error {
 		url, issuer, err := dev.ReadURLs(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s has no data of %s: start it first, or correct --dev and the working directory", dir, devCall(p.configPath))
+			return fmt.Errorf("%s has no data of %s: start it first, or correct --dev and the working directory: %w", dir, devCall(p.configPath), errUsage)
 		}
 		if err != nil {
 			return fmt.Errorf("--dev: %w", err)

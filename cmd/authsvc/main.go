@@ -50,6 +50,9 @@ var errFindings = errors.New("found something")
 // in whose place finish names the help of the command.
 var errUsage = errors.New("see --help")
 
+// errReported ends the program with exitUsage after the mistake has been printed.
+var errReported = errors.New("reported")
+
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() { // kong ends the program after --help
@@ -97,6 +100,8 @@ func (p *program) finish(err error) int {
 		return exitOK
 	case errors.Is(err, errFindings):
 		return exitFailed
+	case errors.Is(err, errReported):
+		return exitUsage
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(p.stderr, "authsvc: %ssee %s --help\n", strings.TrimSuffix(err.Error(), errUsage.Error()), p.command)
 		return exitUsage

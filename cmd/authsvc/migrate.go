@@ -256,7 +256,7 @@ func (p *program) statements() error {
 			Statements(ctx context.Context, show func(m tables.Migration, statement string)) error
 		})
 		if !ok {
-			return fmt.Errorf("storage %s is not a SQL store; remove --sql", describeStorage(s))
+			return fmt.Errorf("storage %s is not a SQL store; remove --sql: %w", describeStorage(s), errUsage)
 		}
 		if err := p.printShared(s, sc, "-- "); err != nil {
 			return err
@@ -358,7 +358,7 @@ func (c migrateIssuer) Run(p *program) error {
 		}
 		issuer, err := service.AcceptIssuer(p.ctx, c.Provider, c.DryRun)
 		if errors.Is(err, adapter.ErrNotFound) {
-			return "", fmt.Errorf("%s is not a configured provider with an issuer", c.Provider)
+			return "", fmt.Errorf("%s is not a configured provider with an issuer: %w", c.Provider, errUsage)
 		}
 		return "issuer:" + c.Provider + " %s " + issuer, s.Explain(err)
 	})

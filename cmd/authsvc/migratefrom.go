@@ -82,7 +82,7 @@ func (c *migrateFromNextAuth) checkOut() error {
 		return nil
 	}
 	if _, err := os.Lstat(c.Out); !errors.Is(err, fs.ErrNotExist) {
-		return cmp.Or(err, fmt.Errorf("%s exists, and is never overwritten: name another file with -o, or -o - for standard output", plainlog.Text(c.Out)))
+		return cmp.Or(err, fmt.Errorf("%s exists, and is never overwritten: name another file with -o, or -o - for standard output: %w", plainlog.Text(c.Out), errUsage))
 	}
 	return nil
 }

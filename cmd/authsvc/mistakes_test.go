@@ -240,6 +240,8 @@ func TestNothingFollows(t *testing.T) {
 		"only secret":          {url + "\nsecret: [\"${NOPE}\"]\n" + github, "F:2: secret[0] needs the environment variable NOPE"},
 		"tagged secret":        {url + "\nsecret: !x y\n" + github, "F:2: has a tag"},
 		"second secret short":  {url + "\nsecret: [\"${GOOD}\", short]\ncompat: next-auth-v4\n" + github, "F:2: secret[1] has fewer than 32 bytes; run `authsvc secret` and use what it prints; if this one must stay, also as a later entry, set allow_short_secret: true"},
+		"repeating secret":     {url + "\nsecret: aabbaabbaabbaabbaabbaabbaabbaabbaabb\ncompat: next-auth-v4\n" + github, "F:2: secret repeats few characters; run `authsvc secret` and use what it prints; if this one must stay, also as a later entry, set allow_short_secret: true"},
+		"repeating, own mode":  {url + "\nsecret: aabbaabbaabbaabbaabbaabbaabbaabbaabb\nallow_short_secret: true\n" + github, "F:2: secret repeats few characters; run `authsvc secret` and use what it prints"},
 		"short secret":         {url + "\nsecret: short\ncompat: next-auth-v4\nallow_short_secret: yes\n" + github, "F:4: allow_short_secret"},
 		"mode":                 {url + "\nsecret: short\ncompat: [next-auth-v4]\nallow_short_secret: true\n" + github, "F:3: compat is a list"},
 		"store":                {url + "\n" + secret + "\nsession: {strategy: database}\nstorage: {url: [none]}\n" + github, "F:4: storage.url is a list"},

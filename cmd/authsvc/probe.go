@@ -56,10 +56,10 @@ func (c *probeCommand) Run(p *program) error {
 	if c.CAFile != "" {
 		raw, err := os.ReadFile(c.CAFile)
 		if err != nil {
-			return fmt.Errorf("--ca-file: %w", err)
+			return fmt.Errorf("--ca-file: %w: %w", err, errUsage)
 		}
 		if o.Roots = x509.NewCertPool(); !o.Roots.AppendCertsFromPEM(raw) {
-			return fmt.Errorf("--ca-file %s has no certificate", c.CAFile)
+			return fmt.Errorf("--ca-file %s has no certificate: %w", c.CAFile, errUsage)
 		}
 	}
 	o.Passes = func(origin, method, target string, header http.Header) bool {
@@ -90,7 +90,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Ope
 	if c.CookieFile != "" {
 		raw, err := os.ReadFile(c.CookieFile)
 		if err != nil {
-			return nil, fmt.Errorf("--cookie-file: %w", err)
+			return nil, fmt.Errorf("--cookie-file: %w: %w", err, errUsage)
 		}
 		cookies = string(raw)
 	}
@@ -117,7 +117,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Ope
 		}
 		if cookies != "" {
 			if one.Cookie, err = probe.Cookies(cookies, weburl.Hostname(e.Origin)); err != nil {
-				return nil, fmt.Errorf("--cookie-file %s %w", c.CookieFile, err)
+				return nil, fmt.Errorf("--cookie-file %s %w: %w", c.CookieFile, err, errUsage)
 			}
 		}
 		list = append(list, one)

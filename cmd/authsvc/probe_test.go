@@ -436,8 +436,8 @@ func TestProbeWords(t *testing.T) {
 		"over http":    {[]string{"--origin", "http://example.com"}, exitUsage, "is not a host of gate.hosts"},
 		"no address":   {[]string{"--connect-to", "example.com"}, exitUsage, "write HOST:PORT=ADDRESS:PORT"},
 		"too fast":     {[]string{"--rate", "1e9"}, exitUsage, "--rate"},
-		"no cookies":   {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitFailed, "--cookie-file"},
-		"not cookies":  {[]string{"--cookie-file", s.file}, exitFailed, "is neither a line"},
+		"no cookies":   {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitUsage, "--cookie-file"},
+		"not cookies":  {[]string{"--cookie-file", s.file}, exitUsage, "is neither a line"},
 		"no answer":    {[]string{"--connect-to", closed}, exitFailed, "1 attempt: 0 holes, 0 broken, 0 unclear, 1 failed"},
 	} {
 		var out bytes.Buffer

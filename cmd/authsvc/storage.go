@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -84,7 +85,11 @@ func storageScheme(s *config.Settings) string {
 func checkStorage(s *config.Settings) error {
 	d, ok := drivers()[storageScheme(s)]
 	if !ok {
-		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none")}
+		fix := "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none"
+		if near := config.Closest(storageScheme(s), slices.Sorted(maps.Keys(drivers()))); near != "" {
+			fix = "did you mean " + near + "? Otherwise " + fix
+		}
+		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", fix)}
 	}
 	var found config.Mistakes
 	if d.checkURL != nil {

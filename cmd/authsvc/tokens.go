@@ -54,7 +54,7 @@ func (c tokensCreate) Run(p *program) error {
 	if c.Expires != "" {
 		var err error
 		if r.Life, err = config.Duration(c.Expires); err != nil {
-			return fmt.Errorf("--expires: %w", err)
+			return fmt.Errorf("--expires: %w: %w", err, errUsage)
 		}
 	}
 	return p.withUser(c.Who, func(p *people, u authsvc.User) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -100,35 +99,4 @@ func (p *people) printActed(before authsvc.User) error {
 		return err
 	}
 	return p.printLine(actedLine{userLine: lineOf(u)})
-}
-
-type usersExport struct {
-	Who  string `arg:"" help:"The id or the address of the user."`
-	JSON bool   `name:"json" hidden:"" help:"Has no effect: the output is JSON."`
-}
-
-// Run prints what the person can export on the account page.
-func (c usersExport) Run(p *program) error {
-	return p.withPeople(func(p *people) error {
-		u, err := p.find(c.Who)
-		if err != nil {
-			return err
-		}
-		return p.engine.Export(p.ctx, u.ID, plainLines{p.stdout})
-	})
-}
-
-// plainLines removes control characters, except line ends, from JSON.
-type plainLines struct{ io.Writer }
-
-// Write implements [io.Writer]. Each call must get whole characters.
-func (w plainLines) Write(b []byte) (int, error) {
-	lines := strings.Split(string(b), "\n")
-	for i := range lines {
-		lines[i] = plainlog.Text(lines[i])
-	}
-	if _, err := io.WriteString(w.Writer, strings.Join(lines, "\n")); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }

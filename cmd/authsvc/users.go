@@ -28,7 +28,7 @@ type usersCommand struct {
 	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed, or with --all of everyone."`
 	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions after account.delete_grace."`
 	Keep        usersKeep        `cmd:"" help:"Cancel the deletion of a person."`
-	Export      usersExport      `cmd:"" help:"Print everything stored about a person, as JSON."`
+	Export      usersExport      `cmd:"" help:"Print everything stored about a person, or with --all about everyone, as JSON."`
 }
 
 type (
@@ -107,8 +107,17 @@ func (p *program) withPeople(do func(*people) error) error {
 		if err != nil {
 			return err
 		}
-		return do(&people{p, engine.WithActor(p.ctx, "cli:"+operator()), prepared, st.Adapter})
+		return do(&people{p, engine.WithActor(p.ctx, actorOf(operator(), p.env["SUDO_USER"])), prepared, st.Adapter})
 	})
+}
+
+// actorOf returns the actor for the audit. With sudo, it also names the account that
+// called sudo, as the environment has it.
+func actorOf(account, caller string) string {
+	if caller == "" || caller == account || len(caller) > 64 {
+		return "cli:" + account
+	}
+	return "cli:" + account + " (sudo: " + caller + ")"
 }
 
 // operator returns the name of the account that runs the command.
@@ -309,11 +318,8 @@ func (c usersUnblock) Run(p *program) error {
 
 // Run ends all sessions of a user, or of all users.
 func (c usersEndSessions) Run(p *program) error {
-	switch {
-	case c.Who == "" && !c.All:
-		return fmt.Errorf("name a user, or give --all: %w", errUsage)
-	case c.Who != "" && c.All:
-		return fmt.Errorf("--all must not be combined with a user: %w", errUsage)
+	if err := oneOrAll(c.Who, c.All); err != nil {
+		return err
 	}
 	return p.withPeople(func(p *people) error {
 		if c.All {

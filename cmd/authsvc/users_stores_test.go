@@ -135,6 +135,7 @@ func operated(t *testing.T, o *desk, op *idp.Server) {
 
 	o.run("users", "set", "ada@example.com", "--name", "Ada King", "--json")
 	o.run("users", "export", "ada@example.com")
+	o.run("users", "export", "--all")
 	o.run("users", "end-sessions", "ada@example.com", "--dry-run", "--json")
 	o.run("users", "create", "--email", "Cy@Example.com", "--name", "Cy", "--verified", "--json")
 	o.run("users", "list", "--json", "--prefix", "c")

@@ -10,19 +10,49 @@ import (
 	"authsvc"
 	"authsvc/adapter"
 	"authsvc/engine"
+	"authsvc/internal/dev/idp"
 )
 
 // The port of dev's identity provider follows the port of the service, but its people
 // stay the same. So dev accepts that its issuer has changed since accounts were stored.
 
 // AcceptIssuer records issuer, that of dev's identity provider, for the providers of c
-// that use it, if the store has an earlier issuer of dev. It leaves other issuers and
+// that use it, if the store has an earlier issuer of dev. It also changes the pictures
+// of users that the earlier issuer served. It leaves other issuers and
 // mistakes in c to [engine.New], which reports them.
 func AcceptIssuer(ctx context.Context, c authsvc.Config, issuer string) error {
-	return eachMoved(ctx, c, issuer, func(o *engine.Operator, p *authsvc.OAuth, _ string) error {
+	return eachMoved(ctx, c, issuer, func(o *engine.Operator, p *authsvc.OAuth, stored string) error {
+		if err := movePictures(ctx, c.Adapter, stored, issuer); err != nil {
+			return err
+		}
 		_, err := o.AcceptIssuer(ctx, p.ID, false)
 		return err
 	})
+}
+
+// movePictures changes the pictures of users that an earlier issuer of dev served.
+func movePictures(ctx context.Context, a adapter.Adapter, before, now string) error {
+	const limit = 500
+	for after := ""; ; {
+		page, err := a.ListUsers(ctx, after, limit)
+		if err != nil {
+			return err
+		}
+		for _, u := range page {
+			after = u.ID
+			file, found := strings.CutPrefix(u.Image, before+idp.AvatarPath)
+			if !found {
+				continue
+			}
+			image := now + idp.AvatarPath + file
+			if _, err := a.UpdateUser(ctx, u.ID, adapter.UserUpdate{Image: &image}); err != nil && !errors.Is(err, adapter.ErrNotFound) {
+				return err
+			}
+		}
+		if len(page) < limit {
+			return nil
+		}
+	}
 }
 
 // UseStoredIssuer is AcceptIssuer for programs that only use the records of dev: it

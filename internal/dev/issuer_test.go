@@ -122,6 +122,45 @@ func TestAcceptIssuer(t *testing.T) {
 	}
 }
 
+// TestMovedPictures: when dev accepts another issuer, it changes the pictures that the
+// earlier one served, of any number of users, and no others.
+func TestMovedPictures(t *testing.T) {
+	t.Parallel()
+	const before, now = "http://127.0.0.1:3001", "http://127.0.0.1:3011"
+	store := memory.New()
+	config := func(issuer string) authsvc.Config {
+		return authsvc.Config{URL: "http://localhost:3000", Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
+			Providers: []authsvc.Provider{&authsvc.OAuth{ID: "dev", OpenID: true, Issuer: issuer, Client: authsvc.Client{ID: "a", Secret: "b"}}}}
+	}
+	if _, err := operator(t, config(before)).AcceptIssuer(t.Context(), "dev", false); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	add := func(image, moved string) {
+		u, err := store.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("user-%04d", len(want)), Image: image})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[u.ID] = moved
+	}
+	for _, other := range []string{"", "https://cdn.example/avatar/ada.svg", "http://127.0.0.1:30011/avatar/ada.svg", before + "/elsewhere/ada.svg"} {
+		add(other, other)
+	}
+	for range 501 {
+		add(before+"/avatar/ada.svg", now+"/avatar/ada.svg")
+	}
+	for range 2 {
+		if err := dev.AcceptIssuer(t.Context(), config(now), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, image := range want {
+		if u, err := store.GetUser(t.Context(), id); err != nil || u.Image != image {
+			t.Fatalf("%s has the picture %q, %v; want %q", id, u.Image, err, image)
+		}
+	}
+}
+
 func operator(t *testing.T, c authsvc.Config) *engine.Operator {
 	t.Helper()
 	o, err := engine.NewOperator(c)

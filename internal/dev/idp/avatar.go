@@ -18,7 +18,10 @@ var avatarImage = template.Must(template.New("avatar").Parse(
 		`<text x="48" y="50" fill="#fff" font-family="system-ui,sans-serif" font-size="38" text-anchor="middle" dominant-baseline="central">{{.Initials}}</text>` +
 		`</svg>`))
 
-func avatarPath(q Person) string { return "/avatar/" + url.PathEscape(q.Sub) + ".svg" }
+// AvatarPath is the path below the issuer where the pictures of people are.
+const AvatarPath = "/avatar/"
+
+func avatarPath(q Person) string { return AvatarPath + url.PathEscape(q.Sub) + ".svg" }
 
 // avatar serves GET /avatar/SUB.svg: the initials on a coloured square.
 func (p *Provider) avatar(w http.ResponseWriter, r *http.Request) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +54,7 @@ func (p *Provider) picture(q Person) string {
 	if q.Picture != "" {
 		return q.Picture
 	}
-	return p.issuer + "/avatar/" + url.PathEscape(q.Sub) + ".svg"
+	return p.issuer + avatarPath(q)
 }
 
 // userInfo serves /userinfo (OpenID Connect Core §5.3).

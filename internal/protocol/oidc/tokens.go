@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/text"
 	"authsvc/internal/text/strictjson"
 )
 
@@ -186,7 +187,7 @@ func redact(err error, secrets ...string) error {
 		return err
 	}
 	for _, s := range secrets {
-		if s != "" && strings.Contains(refusal.Code, s) || len(refusal.Code) >= minQuoted && strings.Contains(s, refusal.Code) {
+		if text.Reveals(refusal.Code, s) || len(refusal.Code) >= minQuoted && strings.Contains(s, refusal.Code) {
 			return &TokenError{Code: unrecognised, Status: refusal.Status}
 		}
 	}

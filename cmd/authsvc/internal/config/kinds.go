@@ -38,7 +38,7 @@ func nearKinds(kind string) []string {
 		return nil
 	}
 	near := provider.Nearest(kind)
-	if n := closest(kind, ownKinds()); n != "" && !slices.Contains(near, n) {
+	if n := Closest(kind, ownKinds()); n != "" && !slices.Contains(near, n) {
 		near = append([]string{n}, near...)
 	}
 	return near
@@ -71,7 +71,7 @@ var otherNames = map[string]string{"openid": "oidc", "openid-connect": "oidc", "
 
 // typeFix returns what to write instead of an unknown type.
 func typeFix(kind string) string {
-	if meant := cmp.Or(otherNames[strings.ToLower(kind)], closest(kind, ownKinds())); meant != "" {
+	if meant := cmp.Or(otherNames[strings.ToLower(kind)], Closest(kind, ownKinds())); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	if near := nearKinds(kind); len(near) > 0 {

@@ -210,6 +210,10 @@ func (l *loader) assign(f field, key string, v value) {
 		l.fail(v.place, key, problem, "write it as UTF-8 without a byte order mark; in PowerShell, use Set-Content -NoNewline -Encoding ascii")
 		return
 	}
+	if problem, fix := v.pastedProblem(); f.exact() && problem != "" {
+		l.fail(v.place, key, problem, fix)
+		return
+	}
 	if problem := f.into.set(v); problem != "" && !l.unread[key] {
 		l.fail(v.place, key, problem, f.into.fix)
 		return
@@ -302,7 +306,7 @@ func (l *loader) respell(prefix string, members []member, names []string, only .
 			kept = append(kept, m)
 			continue
 		}
-		n := closest(m.key, names)
+		n := Closest(m.key, names)
 		if !isTypo(m.key, n) || len(only) > 0 && !slices.Contains(only, n) {
 			kept = append(kept, m)
 			continue
@@ -323,7 +327,7 @@ func (l *loader) respell(prefix string, members []member, names []string, only .
 // counts as unread.
 func (l *loader) unknownKey(m member, prefix string, names []string) {
 	fix := "the known keys are " + strings.Join(names, ", ")
-	if n := closest(m.key, names); n != "" {
+	if n := Closest(m.key, names); n != "" {
 		fix = "did you mean " + n + "?"
 		l.unread[prefix+n] = true
 	}

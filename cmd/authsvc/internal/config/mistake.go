@@ -187,8 +187,8 @@ func isTypo(name, meant string) bool {
 	return d <= 1 || d == 2 && len(meant) >= 6
 }
 
-// closest returns the element of names that most resembles name, or "" if none does.
-func closest(name string, names []string) string {
+// Closest returns the element of names that most resembles name, or "" if none does.
+func Closest(name string, names []string) string {
 	if len(name) > 60 {
 		return ""
 	}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestExitCodes: the exit code is 2 for a mistake in the command line or in the
+// configuration, and 1 if a command could not do its work or found something.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	const start = "url: https://app.example.com\nsecret: " + testSecret + "\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
+	gate := "gate: {hosts: [{origin: https://wiki.example.com, upstream: \"http://127.0.0.1:1\"}]}\n"
+	good := write("good.yaml", start+"storage: {url: \"sqlite:"+filepath.Join(dir, "a.db")+"\"}\n"+gate)
+	unstored := write("unstored.yaml", start+"storage: {url: none}\n")
+	wrong := write("wrong.yaml", start+"sesion: {}\n")
+	empty := write("empty.pem", "")
+	var said bytes.Buffer
+	if code := run(t.Context(), []string{"migrate", "up", "-c", good}, nil, strings.NewReader(""), &said, &said); code != exitOK {
+		t.Fatalf("migrate up: exit code %d\n%s", code, &said)
+	}
+	for line, want := range map[string]int{
+		"version":                    exitOK,
+		"help users":                 exitOK,
+		"users -c GOOD":              exitOK,
+		"users export --all -c GOOD": exitOK,
+		"audit -c GOOD":              exitOK,
+		"audit --since 2026-11-01 --event user.blocked,user.unblocked -c GOOD": exitOK,
+
+		"users show nobody -c GOOD":                          exitFailed,
+		"users export nobody -c GOOD":                        exitFailed,
+		"audit --user nobody -c GOOD":                        exitFailed,
+		"sessions nobody -c GOOD":                            exitFailed,
+		"users -c UNSTORED":                                  exitFailed,
+		"audit -c UNSTORED":                                  exitFailed,
+		"keys list -c GOOD":                                  exitFailed,
+		"check --offline -c WRONG":                           exitFailed, // it reports what it found
+		"healthcheck --url http://127.0.0.1:1/livez -c GOOD": exitUsage,
+
+		"serv":                                            exitUsage,
+		"help serv":                                       exitUsage,
+		"users shw":                                       exitUsage,
+		"users --what":                                    exitUsage,
+		"users -c WRONG":                                  exitUsage,
+		"users -c MISSING":                                exitUsage,
+		"serve -c WRONG":                                  exitUsage,
+		"users list --limit=-1 -c GOOD":                   exitUsage,
+		"users export -c GOOD":                            exitUsage,
+		"users export a --all -c GOOD":                    exitUsage,
+		"users end-sessions -c GOOD":                      exitUsage,
+		"users delete nobody":                             exitUsage,
+		"users set a -c GOOD":                             exitUsage,
+		"users create --email nothing -c GOOD":            exitUsage,
+		"audit --since soon -c GOOD":                      exitUsage,
+		"audit --until soon -c GOOD":                      exitUsage,
+		"audit --event user.blockd -c GOOD":               exitUsage,
+		"tokens create a --name b --expires soon -c GOOD": exitUsage,
+		"migrate issuer nowhere -c GOOD":                  exitUsage,
+		"migrate compat strange -c GOOD":                  exitUsage,
+		"probe --ca-file MISSING -c GOOD":                 exitUsage,
+		"probe --ca-file EMPTY -c GOOD":                   exitUsage,
+		"probe --cookie-file MISSING -c GOOD":             exitUsage,
+		"probe --rate 0 -c GOOD":                          exitUsage,
+		"dev --listen nowhere":                            exitUsage,
+		"dev --host 0.0.0.0 -c GOOD":                      exitUsage,
+		"users --dev MISSING":                             exitUsage,
+		"migrate-from next-auth --url nowhere":            exitUsage,
+		"migrate-from next-auth -o EMPTY":                 exitUsage,
+		"rules test MISSING -c GOOD":                      exitUsage,
+		"completion tcsh":                                 exitUsage,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			args := strings.Fields(strings.NewReplacer("GOOD", good, "UNSTORED", unstored, "WRONG", wrong, "EMPTY", empty, "MISSING", filepath.Join(dir, "missing")).Replace(line))
+			if code := run(t.Context(), args, nil, strings.NewReader(""), &out, &out); code != want {
+				t.Errorf("exit code %d, want %d\n%s", code, want, &out)
+			}
+		})
+	}
+}
