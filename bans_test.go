@@ -30,7 +30,7 @@ var bannedImports = map[string]map[string]string{
 		"engine/credentials_turn.go":          "when others try again",
 		"engine/internal/limit/queue.go":      "which late attempt goes when there are too many",
 		"adapter/mongodb/errors.go":           "pauses between tries",
-		"adapter/mongodb/people.go":           "the order in which places of credentials are tried",
+		"adapter/mongodb/credentials.go":      "the order in which places of credentials are tried",
 		"adapter/mongodb/tokens.go":           "the order in which slots of the mail queue are tried",
 		"internal/sql/sqladapter/adapter.go":  "pauses between tries",
 		"internal/test/freeport/":             "ports of test servers",

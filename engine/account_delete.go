@@ -106,7 +106,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	word := doneDeleted
 	if !gone {
 		word = doneScheduled
-		ac.offerUndo(rq, u)
+		ac.offerKeep(rq, u)
 	}
 	return withoutSession(rq, weburl.WithQuery(rq.base+"/account/delete", "done", word))
 }
@@ -117,18 +117,6 @@ func deleteBack(rq *request) string {
 		return rq.callbackURL()
 	}
 	return rq.base + "/account/delete"
-}
-
-// offerUndo lets this browser cancel the deletion for as long as a sign-in attempt
-// waits. If that fails, the user can still cancel it by signing in.
-func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
-	fresh, err := ac.Adapter.GetUser(rq.ctx, u.ID) // with the epoch that the deletion raised
-	if err == nil && !fresh.DeleteAfter.IsZero() {
-		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
-	}
-	if err != nil {
-		ac.Log.Warn("cannot offer to cancel a deletion without a sign-in", "request", rq.requestID(), "err", err)
-	}
 }
 
 // namesAccount reports whether typed names the account of u.

@@ -129,3 +129,15 @@ func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
 	}
 	return ac.accountDone(rq, s, "kept")
 }
+
+// offerKeep lets this browser cancel the deletion for as long as a sign-in attempt
+// waits. If that fails, the user can still cancel it by signing in.
+func (ac *accountRoom) offerKeep(rq *request, u authsvc.User) {
+	fresh, err := ac.Adapter.GetUser(rq.ctx, u.ID) // with the epoch that the deletion raised
+	if err == nil && !fresh.DeleteAfter.IsZero() {
+		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
+	}
+	if err != nil {
+		ac.Log.Warn("cannot offer to cancel a deletion without a sign-in", "request", rq.requestID(), "err", err)
+	}
+}

@@ -14,12 +14,6 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A mail has a link and a code, which stand for one token: using one voids the other. A
-// code is for the browser that asked for it. Because the code is short, it counts only
-// with the sealed cookie of its request, which alone holds the value to compare it
-// with, and only codeTries times. The code is not stored.
-const ()
-
 // newCode returns a code for the provider's mails, or "" if they have none.
 func (f *emailFlow) newCode() string {
 	if !f.codes {

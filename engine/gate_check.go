@@ -27,10 +27,10 @@ type checkRoute struct {
 
 // checkRoutes maps the names below gate/ that proxies call to their routes.
 var checkRoutes = map[string]*checkRoute{
-	"forward-auth": {original: forwarded},
-	"auth-request": {original: forwarded, codesOnly: true},
+	"forward-auth": {original: askedByHeaders},
+	"auth-request": {original: askedByHeaders, codesOnly: true},
 	"ext-authz":    {original: ownTarget, below: true, removes: true},
-	"denied":       {original: forwarded, denies: true},
+	"denied":       {original: askedByHeaders, denies: true},
 }
 
 // checkRoute finds the route by which a proxy asks, and the rest of the target after
@@ -198,10 +198,10 @@ func (gt *gateRoom) fromChecker(rq *request) bool {
 	return false
 }
 
-// forwarded reads the proxied request from its three X-Forwarded headers. It refuses
+// askedByHeaders reads the proxied request from its three X-Forwarded headers. It refuses
 // values that two proxies have joined in one line, since the first part could come from
 // the client.
-func forwarded(rq *request, _ string) (method, host, target string, ok bool) {
+func askedByHeaders(rq *request, _ string) (method, host, target string, ok bool) {
 	var one [3]string
 	for i, name := range [3]string{"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"} {
 		values := rq.r.Header[name]

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 
 	"authsvc/internal/text"
@@ -65,45 +64,4 @@ func (f *oauthFlow) denied(r refusalText) bool {
 // long. Keycloak then asks the client to begin again, in these words.
 func (f *oauthFlow) pageExpired(r refusalText) bool {
 	return r.code == "temporarily_unavailable" && r.description == "authentication_expired" && !f.denied(r)
-}
-
-// maxKeptParams limits the parameters that an attempt keeps for a second request, in
-// bytes.
-const maxKeptParams = 512
-
-// keepParams keeps the caller's parameters in the attempt, so that a second request is
-// the same as the first. If they are too long for a cookie, there is no second request.
-func (tx *transaction) keepParams(caller map[string]string) {
-	size := 0
-	for name, s := range caller {
-		size += len(name) + len(s)
-	}
-	if tx.Params = caller; size > maxKeptParams {
-		tx.Params, tx.Repeated = nil, true
-	}
-}
-
-// repeat begins an attempt again, with the same request. The attempt has been used up;
-// the new one has its own state, and is not begun again.
-func (f *oauthFlow) repeat(rq *request, tx transaction, why refusalText) outcome {
-	f.room.desk.Log.Info("the provider's sign-in page expired; the sign-in begins again",
-		"provider", f.ID, "request", rq.requestID(), "cause", why.String())
-	tx.Repeated, tx.CallbackIs = true, ""
-	return f.ask(rq, &tx, tx.Params)
-}
-
-// params returns the operator's parameters and the ones that the caller added.
-func (f *oauthFlow) params(caller map[string]string, tx *transaction) url.Values {
-	v := url.Values{}
-	for name, s := range caller {
-		v.Set(name, s)
-	}
-	for name, s := range f.AuthorizationParams {
-		v.Set(name, s)
-	}
-	if (tx.StepUpUser != "" || tx.Again) && f.wire.reauthenticates {
-		v.Set("prompt", "login")
-		v.Set("max_age", "0")
-	}
-	return v
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -259,30 +258,4 @@ func (a answer) writeDownload(o download) {
 		a.Log.Error("cannot send the whole file", "request", a.requestID(), "err", err)
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// sameETag reports whether an If-None-Match header has the tag (RFC 9110 section
-// 13.1.2). A cache on the way may have made it a weak tag.
-func sameETag(lines []string, etag string) bool {
-	for _, line := range lines {
-		for one := range strings.SplitSeq(line, ",") {
-			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == etag {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// acceptsGzip reports whether an Accept-Encoding header accepts gzip (RFC 9110 section
-// 12.5.3). Weights other than 0 do not matter, since gzip is the only encoding.
-func acceptsGzip(header string) bool {
-	for coding := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(coding, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			_, q, weighted := strings.Cut(weight, "=")
-			return !weighted || strings.Trim(strings.TrimSpace(q), "0.") != ""
-		}
-	}
-	return false
 }

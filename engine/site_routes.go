@@ -5,9 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"authsvc/clients/js"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/seal"
 	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
 )
@@ -140,8 +138,6 @@ func (rt *route) isOwn() bool { return rt != nil && rt.own }
 // reposted reports whether a form_post response came from our own page.
 func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
 
-var assetRoute = route{name: "asset", get: getAsset}
-
 // unknown answers a path that is not in the interface.
 func unknown(rq *request) outcome {
 	answer := notFound
@@ -229,37 +225,6 @@ func onlyBy(allow string) problem {
 
 // home answers GET {base} with a redirect to the sign-in page.
 func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
-
-// getAsset answers GET style.<hash>.css and GET icon.<hash>.svg.
-func getAsset(rq *request) outcome {
-	path := strings.TrimPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
-	b, contentType, _ := rq.pages.Asset(path)
-	a := asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
-	if path == rq.pages.StylePath {
-		a.zipped = rq.pages.ZippedStyle()
-	}
-	return a
-}
-
-// clientScript answers GET client.js with the framework-free browser client.
-func clientScript(rq *request) outcome {
-	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
-}
-
-// accountScript answers GET account.js with the client's part for pages about the
-// account.
-func accountScript(rq *request) outcome {
-	return asset{body: accountJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: accountETag}
-}
-
-// clientJS is the framework-free browser client; accountJS is its part for pages about
-// the account.
-var (
-	clientJS, accountJS = js.Client(), js.Account()
-
-	clientETag  = `"` + seal.Digest(string(clientJS))[:16] + `"`
-	accountETag = `"` + seal.Digest(string(accountJS))[:16] + `"`
-)
 
 func (st *site) providerName(id string) string {
 	if f := st.flows[id]; f != nil {

@@ -394,3 +394,16 @@ func (c usersKeep) Run(p *program) error {
 		return err
 	})
 }
+
+// printActed prints a user as it is now. If the user is gone, it prints the record from
+// before.
+func (p *people) printActed(before authsvc.User) error {
+	u, err := p.adapter.GetUser(p.ctx, before.ID)
+	if errors.Is(err, adapter.ErrNotFound) {
+		return p.printLine(actedLine{userLine: lineOf(before), Deleted: true})
+	}
+	if err != nil {
+		return err
+	}
+	return p.printLine(actedLine{userLine: lineOf(u)})
+}

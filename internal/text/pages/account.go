@@ -111,57 +111,6 @@ func (v AccountView) DoneKey() string {
 	return ""
 }
 
-// StepUpView asks a signed-in person to authenticate again.
-type StepUpView struct {
-	CSRFToken   string
-	CallbackURL string
-	Who         string // name or address of the person
-	Email       string // address that a link would go to
-	Ways        []Provider
-	Error       string
-	Reason      string // adds to Error: cancelled, unavailable, stale, misconfigured
-	Provider    string // name of the provider that Reason is about; empty: of this service
-	RequestID   string
-}
-
-// Cancelled reports whether the person cancelled at the provider.
-func (v StepUpView) Cancelled() bool { return v.Error == "AccessDenied" && v.Reason == "cancelled" }
-
-// HasPassword reports whether a form asks for a password.
-func (v StepUpView) HasPassword() bool { return SignInView{Providers: v.Ways}.HasPassword() }
-
-// StepUpLines returns the sentences about an error on the page that asks a person to
-// authenticate again. The advice to use a different account would be wrong there.
-func (w words) StepUpLines(code, reason, provider, request string) ([]string, error) {
-	return w.errorLines(code, reason, provider, request, false)
-}
-
-// DeleteView asks the person to confirm the deletion of an account, or reports it.
-type DeleteView struct {
-	CSRFToken string
-	Fresh     string
-	Who       string    // address, name or id of the person
-	Word      string    // the text that the person must type
-	Typed     string    // initial value of its field
-	On        time.Time // when the account is deleted; zero: at once, or, once Done is set, unknown
-	Error     string
-	RequestID string
-	Done      string // scheduled or deleted
-}
-
-// KeepView asks whether to keep an account that is to be deleted.
-type KeepView struct {
-	CSRFToken string
-	Who       string
-	On        time.Time // when the account is deleted
-	Token     string    // of the mailed link that opened the page; empty: a sign-in waits
-	Kept      bool      // the account was kept: the other fields are empty
-	Spent     bool      // the mailed link is no longer valid: the other fields are empty
-	SignInURL string
-	Error     string
-	RequestID string
-}
-
 // Date returns the day of t, in UTC, in words.
 func (w words) Date(t time.Time) (string, error) {
 	t = t.UTC()
