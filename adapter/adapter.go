@@ -162,11 +162,19 @@ type Links interface {
 	// GetToken returns the token, even an expired one, and changes nothing.
 	GetToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// TakeToken deletes and returns the token, even an expired one, in one atomic step:
-	// exactly one of any number of callers gets it.
-	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
+	// exactly one of any number of callers gets it. If the token has not expired at now,
+	// TakeToken also removes the other tokens of the identifier and any queued mails that
+	// carry them; the mail of the token itself may remain. Of callers that take different
+	// tokens of an identifier at once, at least one gets its token. A store without
+	// transactions may give several of them theirs. The others get ErrNotFound, and no
+	// token remains.
+	//
+	// TakeToken returns the user whose address is the identifier, or the zero User. It
+	// must not look for the user before it has found the token: otherwise the time that
+	// a caller with a made-up token waits would reveal whether the user exists.
+	TakeToken(ctx context.Context, identifier, token string, now time.Time) (VerificationToken, User, error)
 	// VoidTokens removes all tokens of an identifier and any queued mails that carry
-	// them. It is separate from TakeToken, because TakeToken also takes expired tokens,
-	// and using one of those must not void the others.
+	// them.
 	VoidTokens(ctx context.Context, identifier string) error
 	// ClaimMail returns the mail that has been due longest at now. In the same atomic
 	// step it counts the attempt and makes the mail due again at retry, so that no

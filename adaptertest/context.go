@@ -29,7 +29,7 @@ func cancelled(t *testing.T, a adapter.Adapter) {
 	same(t, links(t, a, "new@example.com", "new"), 0)
 	revocations(t, a, 0)
 	same(t, queued(t, a), []string{"link"})
-	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+	got, _, err := a.TakeToken(t.Context(), link.Identifier, link.Token, at(0))
 	ok(t, err)
 	same(t, got, link)
 	ok(t, a.UseOnce(t.Context(), "new", at(1)))
@@ -83,7 +83,7 @@ func everyCall(ctx context.Context, a adapter.Adapter, ann fixture) map[string]f
 				adapter.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
 		},
 		"GetToken":   func() error { _, err := a.GetToken(ctx, ann.user.Email, "link"); return err },
-		"TakeToken":  func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
+		"TakeToken":  func() error { _, _, err := a.TakeToken(ctx, ann.user.Email, "link", at(0)); return err },
 		"VoidTokens": func() error { return a.VoidTokens(ctx, ann.user.Email) },
 		"ClaimMail":  func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },
 		"DelayMail":  func() error { return a.DelayMail(ctx, "link", at(100)) },

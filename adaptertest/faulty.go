@@ -210,8 +210,11 @@ func (f *Fault) GetToken(ctx context.Context, identifier, token string) (adapter
 }
 
 // TakeToken implements [adapter.Adapter].
-func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return ask(f, "TakeToken", func() (adapter.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })
+func (f *Fault) TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, adapter.User, error) {
+	got, err := ask(f, "TakeToken", func() (pair[adapter.VerificationToken, adapter.User], error) {
+		return both(f.next.TakeToken(ctx, identifier, token, now))
+	})
+	return got.a, got.b, err
 }
 
 // VoidTokens implements [adapter.Adapter].

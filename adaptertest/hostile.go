@@ -36,7 +36,7 @@ func hostileData(t *testing.T, a adapter.Adapter) {
 		is(t, err, adapter.ErrNotFound)
 		_, _, err = a.GetSession(t.Context(), text, text)
 		is(t, err, adapter.ErrNotFound)
-		_, err = a.TakeToken(t.Context(), text, text)
+		_, _, err = a.TakeToken(t.Context(), text, text, at(0))
 		is(t, err, adapter.ErrNotFound)
 
 		u, err = a.SignUp(t.Context(), u, &acc, &s, "")

@@ -17,6 +17,10 @@ func tokenTests() []test {
 		{"Token/byte for byte", tokenExact},
 		{"Token/taken once", tokenOnce},
 		{"Token/concurrent take", tokenRace},
+		{"Token/taken with the others", tokenOthers},
+		{"Token/taken when expired", tokenExpired},
+		{"Token/taken with its user", tokenUser},
+		{"Token/concurrent take of different ones", tokenRaces},
 		{"Token/voided with their mails", tokenVoid},
 		{"Token/voided while they are taken", tokenVoidRace},
 		{"Token/queue full", tokenFull},
@@ -28,7 +32,7 @@ func tokenTests() []test {
 func tokenEveryField(t *testing.T, a adapter.Adapter) {
 	expired := adapter.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
 	ok(t, a.PutToken(t.Context(), expired, adapter.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
-	got, err := a.TakeToken(t.Context(), expired.Identifier, expired.Token)
+	got, _, err := a.TakeToken(t.Context(), expired.Identifier, expired.Token, at(0))
 	ok(t, err)
 	expired.Expires = expired.Expires.Truncate(time.Millisecond)
 	same(t, got, expired)
@@ -40,12 +44,12 @@ func tokenEveryField(t *testing.T, a adapter.Adapter) {
 func tokenUnknown(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
 	for _, pair := range [][2]string{{"bob@example.com", "t1"}, {"ann@example.com", "t2"}, {"t1", "ann@example.com"}, {"", "t1"}, {"ann@example.com", ""}} {
-		_, err := a.TakeToken(t.Context(), pair[0], pair[1])
+		_, _, err := a.TakeToken(t.Context(), pair[0], pair[1], at(0))
 		is(t, err, adapter.ErrNotFound)
 		_, err = a.GetToken(t.Context(), pair[0], pair[1])
 		is(t, err, adapter.ErrNotFound)
 	}
-	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the failed calls used up nothing
+	got, _, err := a.TakeToken(t.Context(), link.Identifier, link.Token, at(0)) // the failed calls used up nothing
 	ok(t, err)
 	same(t, got, link)
 }
@@ -67,7 +71,7 @@ func tokenLook(t *testing.T, a adapter.Adapter) {
 		t.Error("time is not in UTC")
 	}
 	nWin(t, race(workers, func(int) error { _, err := look("ann@example.com", "t1"); return err }), workers, nil)
-	taken, err := a.TakeToken(t.Context(), "ann@example.com", "t1") // reading used up nothing
+	taken, _, err := a.TakeToken(t.Context(), "ann@example.com", "t1", at(0)) // reading used up nothing
 	ok(t, err)
 	same(t, seen, taken)
 	_, err = look("ann@example.com", "t1")
@@ -104,7 +108,7 @@ func tokenExact(t *testing.T, a adapter.Adapter) {
 	for _, token := range lookalikes() {
 		err := a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(600)},
 			adapter.Mail{ID: "mail of " + token, Due: at(0), Expires: at(600)}, 1000)
-		if !refusesText(t, a, err, func() error { _, err := a.TakeToken(t.Context(), "ann@example.com", token); return err }) {
+		if !refusesText(t, a, err, func() error { _, _, err := a.TakeToken(t.Context(), "ann@example.com", token, at(0)); return err }) {
 			stored = append(stored, token)
 		}
 	}
@@ -121,18 +125,107 @@ func tokenExact(t *testing.T, a adapter.Adapter) {
 
 func tokenOnce(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
-	_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+	_, _, err := a.TakeToken(t.Context(), link.Identifier, link.Token, at(0))
 	ok(t, err)
-	_, err = a.TakeToken(t.Context(), link.Identifier, link.Token)
+	_, _, err = a.TakeToken(t.Context(), link.Identifier, link.Token, at(0))
 	is(t, err, adapter.ErrNotFound)
 }
 
 func tokenRace(t *testing.T, a adapter.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
 	oneWins(t, race(100, func(int) error {
-		_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+		_, _, err := a.TakeToken(t.Context(), link.Identifier, link.Token, at(0))
 		return err
 	}), adapter.ErrNotFound)
+}
+
+func tokenOthers(t *testing.T, a adapter.Adapter) {
+	for _, token := range []string{"ann-1", "ann-2", "ann-3"} {
+		putLink(t, a, "ann@example.com", token)
+	}
+	putLink(t, a, "bob@example.com", "bob-1")
+	putLink(t, a, "Ann@example.com", "other-1")
+	ok(t, a.DeleteMail(t.Context(), "ann-2")) // sent
+	// Unknown tokens, and those of others, void nothing.
+	for _, token := range []string{"ann-4", "bob-1"} {
+		_, _, err := a.TakeToken(t.Context(), "ann@example.com", token, at(0))
+		is(t, err, adapter.ErrNotFound)
+	}
+	_, _, err := a.TakeToken(t.Context(), "ann@example.com", "ann-2", at(600).Add(-time.Millisecond))
+	ok(t, err)
+	same(t, links(t, a, "ann@example.com", "ann-1", "ann-2", "ann-3"), 0)
+	same(t, queued(t, a), []string{"bob-1", "other-1"})
+	same(t, links(t, a, "bob@example.com", "bob-1"), 1)
+	same(t, links(t, a, "Ann@example.com", "other-1"), 1)
+}
+
+func tokenExpired(t *testing.T, a adapter.Adapter) {
+	for _, token := range []string{"ann-1", "ann-2", "ann-3"} {
+		putLink(t, a, "ann@example.com", token)
+	}
+	ok(t, a.DeleteMail(t.Context(), "ann-2"))
+	link, _, err := a.TakeToken(t.Context(), "ann@example.com", "ann-2", at(600)) // the first moment at which it has expired
+	ok(t, err)
+	same(t, link.Expires, at(600))
+	same(t, queued(t, a), []string{"ann-1", "ann-3"})
+	same(t, links(t, a, "ann@example.com", "ann-1", "ann-2", "ann-3"), 2)
+}
+
+// tokenUser checks that a token comes with the same user as GetUserByEmail returns, also
+// an expired one, and with no other user.
+func tokenUser(t *testing.T, a adapter.Adapter) {
+	ann := signUp(t, a, "ann")
+	signUp(t, a, "bob")
+	take := func(email, token string, now time.Time) adapter.User {
+		t.Helper()
+		putLink(t, a, email, token)
+		_, u, err := a.TakeToken(t.Context(), email, token, now)
+		ok(t, err)
+		return u
+	}
+	same(t, take("carl@example.com", "carl", at(0)), adapter.User{})
+	same(t, take(ann.user.Email, "ann", at(0)), ann.user)
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, adapter.PersonUpdate{Blocked: ptr(at(7))}, about(ann.user.ID)))
+	want, err := a.GetUserByEmail(t.Context(), ann.user.Email)
+	ok(t, err)
+	if want.Epoch == 0 || want.Blocked.IsZero() {
+		t.Errorf("the user has epoch %d and was blocked at %v", want.Epoch, want.Blocked)
+	}
+	same(t, take(ann.user.Email, "again", at(0)), want)
+	same(t, take(ann.user.Email, "late", never), want)
+	_, u, err := a.TakeToken(t.Context(), ann.user.Email, "unknown", at(0))
+	is(t, err, adapter.ErrNotFound)
+	same(t, u, adapter.User{})
+}
+
+// tokenRaces checks that one of several callers with different tokens gets its token,
+// that the others get theirs or ErrNotFound, and that nothing is left.
+func tokenRaces(t *testing.T, a adapter.Adapter) {
+	ann := signUp(t, a, "ann")
+	put, taken, users := make([]adapter.VerificationToken, workers), make([]adapter.VerificationToken, workers), make([]adapter.User, workers)
+	for i := range workers {
+		put[i] = putLink(t, a, ann.user.Email, numbered("t", i))
+	}
+	errs := race(workers, func(i int) (err error) {
+		taken[i], users[i], err = a.TakeToken(t.Context(), ann.user.Email, numbered("t", i), at(0))
+		return err
+	})
+	won := 0
+	for i, err := range errs {
+		if err == nil {
+			won++
+			same(t, taken[i], put[i])
+			same(t, users[i], ann.user)
+			ok(t, a.DeleteMail(t.Context(), numbered("t", i)))
+		} else {
+			is(t, err, adapter.ErrNotFound)
+		}
+		same(t, links(t, a, ann.user.Email, numbered("t", i)), 0)
+	}
+	if won == 0 {
+		t.Error("no caller got its token")
+	}
+	same(t, len(queued(t, a)), 0)
 }
 
 func tokenVoid(t *testing.T, a adapter.Adapter) {
@@ -161,7 +254,7 @@ func tokenVoidRace(t *testing.T, a adapter.Adapter) {
 		putLink(t, a, "ann@example.com", numbered("t", i))
 	}
 	errs := race(workers, func(i int) error {
-		_, err := a.TakeToken(t.Context(), "ann@example.com", numbered("t", i))
+		_, _, err := a.TakeToken(t.Context(), "ann@example.com", numbered("t", i), at(0))
 		if err != nil && !errors.Is(err, adapter.ErrNotFound) {
 			return err
 		}

@@ -210,9 +210,10 @@ func userDelete(t *testing.T, a adapter.Adapter) {
 	is(t, err, adapter.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, adapter.ErrNotFound)
-	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the link belongs to the address
+	got, owner, err := a.TakeToken(t.Context(), link.Identifier, link.Token, at(0)) // the link belongs to the address
 	ok(t, err)
 	same(t, got, link)
+	same(t, owner, adapter.User{})
 	checkUnchanged(t, a, bob)
 	checkUnchanged(t, a, signUp(t, a, "ann")) // nothing left conflicts
 }

@@ -34,7 +34,7 @@ type shared interface {
 	UpdateSession(context.Context, adapter.SessionRecord) error
 	DeleteSession(ctx context.Context, token string) (adapter.SessionRecord, error)
 	PutToken(ctx context.Context, t adapter.VerificationToken, m adapter.Mail, maxQueued int) error
-	TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error)
+	TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, authsvc.User, error)
 }
 
 // A theirs is an Auth.js adapter in its own Node process.
@@ -243,13 +243,13 @@ func (a *theirs) PutToken(_ context.Context, v adapter.VerificationToken, _ adap
 	return a.call(nil, "createVerificationToken", map[string]any{"identifier": v.Identifier, "token": v.Token, "expires": date(v.Expires)})
 }
 
-func (a *theirs) TakeToken(_ context.Context, identifier, token string) (adapter.VerificationToken, error) {
+func (a *theirs) TakeToken(_ context.Context, identifier, token string, _ time.Time) (adapter.VerificationToken, authsvc.User, error) {
 	var v struct {
 		Identifier, Token string
 		Expires           time.Time
 	}
 	err := a.call(&v, "useVerificationToken", map[string]any{"identifier": identifier, "token": token})
-	return adapter.VerificationToken{Identifier: v.Identifier, Token: v.Token, Expires: v.Expires.UTC()}, err
+	return adapter.VerificationToken{Identifier: v.Identifier, Token: v.Token, Expires: v.Expires.UTC()}, authsvc.User{}, err
 }
 
 // absent fails on any error except ErrNotFound.

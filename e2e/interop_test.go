@@ -323,7 +323,7 @@ func TestLinkTokens(t *testing.T) {
 		}
 		token := linkOf(t, m.Text).Query().Get("token")
 		stored := ask[string](t, call{Lib: d.lib, Op: "hash", Token: token, Secret: secret})[0]
-		if _, err := store.TakeToken(t.Context(), "ada@app.test", stored); err != nil {
+		if _, _, err := store.TakeToken(t.Context(), "ada@app.test", stored, time.Now()); err != nil {
 			t.Errorf("no row under the library's hash: %v", err)
 		}
 	})

@@ -168,9 +168,9 @@ func (r relay) tokens() {
 	r.Helper()
 	v := adapter.VerificationToken{Identifier: r.word + "@app.test", Token: "hash-" + r.word, Expires: moment(3)}
 	r.done("store a token", r.writer.PutToken(r.Context(), v, adapter.Mail{ID: v.Token, Due: v.Expires, Expires: v.Expires}, 1000))
-	got, err := r.reader.TakeToken(r.Context(), v.Identifier, v.Token)
+	got, _, err := r.reader.TakeToken(r.Context(), v.Identifier, v.Token, moment(0))
 	same(r, "token", v, got, err)
-	_, err = r.writer.TakeToken(r.Context(), v.Identifier, v.Token)
+	_, _, err = r.writer.TakeToken(r.Context(), v.Identifier, v.Token, moment(0))
 	absent(r.T, "the used token", err)
 }
 

@@ -57,6 +57,7 @@ func (dk *desk) login(rq *request, id identity) outcome {
 		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, adapter.ErrStale) || try == loginTries {
 			return out
 		}
+		id.owner = nil // it has changed
 		*l = login{desk: dk, rq: rq, id: id, created: l.created, removed: l.removed, added: l.added, firstProof: l.firstProof}
 	}
 }
@@ -126,7 +127,7 @@ func (l *login) readLinkUser() outcome {
 // find looks for the stored user that the identity belongs to.
 func (l *login) find() outcome {
 	l.user = l.id.user
-	u, err := l.lookup()
+	u, err := l.owner()
 	switch {
 	case errors.Is(err, adapter.ErrNotFound):
 		return nil
@@ -135,6 +136,18 @@ func (l *login) find() outcome {
 	}
 	l.user, l.found, l.rq.auditUser = u, true, u.ID
 	return nil
+}
+
+// owner returns the user that came with the identity, or looks the user up.
+func (l *login) owner() (authsvc.User, error) {
+	switch u := l.id.owner; {
+	case u == nil:
+		return l.lookup()
+	case u.ID == "":
+		return authsvc.User{}, adapter.ErrNotFound
+	default:
+		return *u, nil
+	}
 }
 
 func (l *login) lookup() (authsvc.User, error) {

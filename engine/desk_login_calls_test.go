@@ -33,15 +33,15 @@ var callsOfSignIns = []struct {
 	{by: "op", when: "new browser", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson PutMail GetPerson",
 		exception: "the person is told by mail, in their own language"},
 
-	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail SignUp"},
+	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken SignUp"},
 	{by: "email", when: "signed in", only: authsvc.StrategyDatabase,
-		calls: "GetUserByEmail PutToken GetSession TakeToken VoidTokens GetSession GetUserByEmail CreateSession DeleteSession", more: "GetPerson"},
+		calls: "GetUserByEmail PutToken GetSession TakeToken GetSession CreateSession DeleteSession", more: "GetPerson"},
 	{by: "email", when: "signed in", only: authsvc.StrategyJWT,
-		calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession Revoke DeleteSessionOf", more: "GetPerson"},
-	{by: "email", when: "signed out", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson"},
-	{by: "email", when: "another language", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson SetPerson",
+		calls: "GetUserByEmail PutToken TakeToken CreateSession Revoke DeleteSessionOf", more: "GetPerson"},
+	{by: "email", when: "signed out", calls: "GetUserByEmail PutToken TakeToken CreateSession", more: "GetPerson"},
+	{by: "email", when: "another language", calls: "GetUserByEmail PutToken TakeToken CreateSession", more: "GetPerson SetPerson",
 		exception: "it is written once"},
-	{by: "email", when: "new browser", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson PutMail GetPerson",
+	{by: "email", when: "new browser", calls: "GetUserByEmail PutToken TakeToken CreateSession", more: "GetPerson PutMail GetPerson",
 		exception: "the person is told by mail, in their own language"},
 }
 

@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter"
@@ -221,6 +223,64 @@ func ownerOvertaken(t *testing.T, strategy string, n int) bool {
 	during, done := o.before(n, func() { countermeasures["EndSessions"].act(t, o) }, func() { b.Get(link) })
 	if done && o.owner.Person(t, b) != o.user && !slices.Contains(during[:n-1], "CreateSession") {
 		t.Errorf("before call %d (%v): the owner is out\n%s", n, during, o.attack.Logs)
+	}
+	return done
+}
+
+// TestLinkDuringChange checks a sign-in by a link during which a user with its address
+// is stored or deleted. The link is used up, so at whatever moment this happens, the
+// sign-in must find the user who is stored then.
+func TestLinkDuringChange(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		for _, change := range []string{"stored", "deleted"} {
+			t.Run(strategy+"/"+change, func(t *testing.T) {
+				t.Parallel()
+				n := 1
+				for ; linkOvertaken(t, strategy, change == "stored", n); n++ {
+				}
+				if n < 3 {
+					t.Errorf("only %d calls were overtaken", n)
+				}
+			})
+		}
+	}
+}
+
+func linkOvertaken(t *testing.T, strategy string, stored bool, n int) bool {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	u := authsvc.User{ID: "ada", Email: "ada@example.com", EmailVerified: time.Now()}
+	store := func() error {
+		_, err := o.owner.Store.SignUp(t.Context(), u, nil, nil, "")
+		return err
+	}
+	if !stored {
+		if err := store(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := o.attack.Browser()
+	b.Post("/api/auth/signin/email", "email", u.Email)
+	link := arena.Link(t, o.attack.Mail.Next(t))
+	during, done := o.before(n, func() {
+		if !stored {
+			if err := o.owner.DeleteUser(t.Context(), u.ID); err != nil {
+				t.Error(err)
+			}
+		} else if err := store(); err != nil && !errors.Is(err, adapter.ErrConflict) {
+			t.Error(err)
+		}
+	}, func() { b.Get(link) })
+	in := o.owner.Person(t, b)
+	now, err := o.owner.Store.GetUserByEmail(t.Context(), u.Email)
+	switch {
+	case errors.Is(err, adapter.ErrNotFound) && !stored: // deleted after the sign-in
+		if in != "" {
+			t.Errorf("deleted before call %d (%v): signed in as %q\n%s", n, during, in, o.attack.Logs)
+		}
+	case err != nil || in != now.ID:
+		t.Errorf("before call %d (%v): signed in as %q, want %q, %v\n%s", n, during, in, now.ID, err, o.attack.Logs)
 	}
 	return done
 }

@@ -83,11 +83,11 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		rq.audit("code.refused", authsvc.CodeWrongCode, "it does not match the mailed code")
 		return f.wrongCode(rq, left)
 	}
-	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
+	t, owner, err := f.room.Adapter.TakeToken(rq.ctx, address, stored, rq.now)
 	if errors.Is(err, adapter.ErrNotFound) {
 		return f.dead(rq, address, hintedReason{hintUsed, "the code or its link was used"})
 	}
-	return f.proved(rq, address, t, err)
+	return f.proved(rq, address, t, owner, err)
 }
 
 // takeTries takes a try from each request. It returns the requests that had one left,

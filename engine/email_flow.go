@@ -230,12 +230,13 @@ func (f *emailFlow) askBeforeRedeem(rq *request, token, address string) outcome 
 
 // redeem takes the token, once, and returns the identity that it proves.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
-	t, err := f.room.takeLink(rq, address, token)
-	return f.proved(rq, address, t, err)
+	t, owner, err := f.room.takeLink(rq, address, token)
+	return f.proved(rq, address, t, owner, err)
 }
 
-// proved returns the identity of the person who got the mail whose token was taken.
-func (f *emailFlow) proved(rq *request, address string, t adapter.VerificationToken, err error) outcome {
+// proved returns the identity of the person who got the mail whose token was taken. owner
+// is the user with its address, or the zero User.
+func (f *emailFlow) proved(rq *request, address string, t adapter.VerificationToken, owner authsvc.User, err error) outcome {
 	switch {
 	case errors.Is(err, adapter.ErrNotFound):
 		return f.dead(rq, address, fixedReason("the link is unknown or was used"))
@@ -244,11 +245,8 @@ func (f *emailFlow) proved(rq *request, address string, t adapter.VerificationTo
 	case !rq.now.Before(t.Expires):
 		return f.dead(rq, address, fixedReason("the link has expired"))
 	}
-	if err := f.room.Adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
-		return storeFailed(authsvc.CodeCallback, err)
-	}
 	f.room.forgetLinks(rq, address)
-	return identity{user: authsvc.User{Email: address}, account: f.account(address), proof: true, authTime: rq.now,
+	return identity{user: authsvc.User{Email: address}, owner: &owner, account: f.account(address), proof: true, authTime: rq.now,
 		callbackURL: rq.callbackURL(), createCode: authsvc.CodeEmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
@@ -279,13 +277,13 @@ func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool,
 }
 
 // takeLink takes the link's token, whichever secret it was stored under.
-func (em *emailRoom) takeLink(rq *request, address, token string) (t adapter.VerificationToken, err error) {
+func (em *emailRoom) takeLink(rq *request, address, token string) (t adapter.VerificationToken, owner authsvc.User, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
-		if t, err = em.Adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, adapter.ErrNotFound) {
-			return t, err
+		if t, owner, err = em.Adapter.TakeToken(rq.ctx, address, stored, rq.now); !errors.Is(err, adapter.ErrNotFound) {
+			return t, owner, err
 		}
 	}
-	return t, err
+	return t, owner, err
 }
 
 // buildEmail checks the provider and compiles it.

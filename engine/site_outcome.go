@@ -114,6 +114,7 @@ func (identity) isOutcome()  {}
 // these values and never asks for the kind of provider.
 type identity struct {
 	user        authsvc.User    // as mapped from the provider, or as stored for credentials
+	owner       *authsvc.User   // the stored user with user.Email, zero if there was none; nil: not looked up
 	account     authsvc.Account // provider, type and provider account id; tokens if any
 	former      formerID
 	profile     authsvc.Profile

@@ -77,15 +77,22 @@ func (a *Store) token(identifier, token string) (adapter.VerificationToken, erro
 }
 
 // TakeToken implements [adapter.Adapter].
-func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t adapter.VerificationToken, err error) {
+func (a *Store) TakeToken(ctx context.Context, identifier, token string, now time.Time) (t adapter.VerificationToken, u adapter.User, err error) {
 	err = a.do(ctx, func() error {
 		if t, err = a.token(identifier, token); err != nil {
 			return err
 		}
-		delete(a.tokens, token)
+		if now.Before(t.Expires) {
+			a.removeTokens(identifier)
+		} else {
+			delete(a.tokens, token)
+		}
+		if id, ok := a.emails[identifier]; ok {
+			u = a.withEpochs(a.users[id])
+		}
 		return nil
 	})
-	return t, err
+	return t, u, err
 }
 
 // VoidTokens implements [adapter.Adapter].

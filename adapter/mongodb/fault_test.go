@@ -267,7 +267,7 @@ func judgeProveEmail(t *testing.T, s shared, id string, err error) {
 			t.Errorf("the next try: %v", err)
 		}
 	}
-	if s.linked(t, id) || s.signedIn(t, id) || exists[adapter.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
+	if s.linked(t, id) || s.signedIn(t, id) || exists[adapter.VerificationToken](t)(s.GetToken(t.Context(), email(id), "link "+id)) {
 		t.Error("something from before the proof is left")
 	}
 	if !exists[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {

@@ -2,12 +2,13 @@ package mongodb
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc/adapter"
@@ -123,32 +124,69 @@ func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 }
 
 // GetToken implements [adapter.Adapter].
-func (s *Store) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return s.readLink(ctx, "get token", s.first, identifier, token)
-}
-
-// TakeToken implements [adapter.Adapter].
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return s.readLink(ctx, "take token", s.take, identifier, token)
-}
-
-func (s *Store) readLink(ctx context.Context, what string, read func(context.Context, *mongo.Collection, bson.D) (document, error), identifier, token string) (t adapter.VerificationToken, err error) {
-	err = s.do(ctx, what, func(ctx context.Context) error {
-		d, err := read(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
+func (s *Store) GetToken(ctx context.Context, identifier, token string) (t adapter.VerificationToken, err error) {
+	err = s.do(ctx, "get token", func(ctx context.Context) error {
+		d, err := s.first(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
 			bson.E{Key: s.names.of("VerificationToken.token"), Value: token}))
 		if err == nil {
-			t = adapter.VerificationToken{Identifier: identifier, Token: token, Expires: d.instant(s.names.of("VerificationToken.expires"))}
+			t = s.readLink(d)
 		}
 		return err
 	})
 	return t, err
 }
 
+// TakeToken implements [adapter.Adapter]. Deleting the token decides which caller gets
+// it; callers with different tokens may all get theirs. If the call is interrupted
+// afterwards, the other tokens stay until the next one is taken, or expire.
+func (s *Store) TakeToken(ctx context.Context, identifier, token string, now time.Time) (t adapter.VerificationToken, u adapter.User, err error) {
+	err = s.do(ctx, "take token", func(ctx context.Context) error {
+		links, err := s.linksOf(ctx, identifier)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(links, func(d document) bool {
+			return subtle.ConstantTimeCompare([]byte(s.readLink(d).Token), []byte(token)) == 1
+		})
+		if i < 0 {
+			return adapter.ErrNotFound
+		}
+		owner, err := s.userByEmail(ctx, identifier)
+		if err = ignore(adapter.ErrNotFound, err); err != nil {
+			return err
+		}
+		taken := s.readLink(links[i])
+		mine, err := s.delete(ctx, s.links(), by("_id", links[i].key()))
+		switch {
+		case err != nil:
+			return err
+		case !mine: // another caller took it
+			return adapter.ErrNotFound
+		case now.Before(taken.Expires):
+			if err := s.removeLinks(ctx, slices.Delete(links, i, i+1)); err != nil {
+				return err
+			}
+		}
+		t, u = taken, owner
+		return nil
+	})
+	return t, u, err
+}
+
+func (s *Store) linksOf(ctx context.Context, identifier string) ([]document, error) {
+	return s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier), options.Find())
+}
+
+func (s *Store) readLink(d document) adapter.VerificationToken {
+	return adapter.VerificationToken{Identifier: d.text(s.names.of("VerificationToken.identifier")),
+		Token: d.text(s.names.of("VerificationToken.token")), Expires: d.instant(s.names.of("VerificationToken.expires"))}
+}
+
 // VoidTokens implements [adapter.Adapter]. It removes each token after its mail, so
 // that the next call can finish an interrupted one.
 func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return s.do(ctx, "void tokens", func(ctx context.Context) error {
-		links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier), options.Find())
+		links, err := s.linksOf(ctx, identifier)
 		if err != nil {
 			return err
 		}

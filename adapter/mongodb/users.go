@@ -88,30 +88,33 @@ func (s *Store) GetUser(ctx context.Context, id string) (adapter.User, error) {
 	})
 }
 
-// GetUserByEmail implements [adapter.Adapter]. It must find the user to know whose
-// epoch to read, and then reads the user again.
+// GetUserByEmail implements [adapter.Adapter].
 func (s *Store) GetUserByEmail(ctx context.Context, email string) (adapter.User, error) {
-	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (adapter.User, error) {
-		if email == "" {
-			return adapter.User{}, adapter.ErrNotFound
-		}
-		// Naming the index's type makes the server use the index.
-		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
-		d, err := s.first(ctx, s.users(), has)
-		if err == nil {
-			err = s.removeIncomplete(ctx, d)
-		}
-		if err != nil {
-			return adapter.User{}, err
-		}
-		return s.findUser(ctx, d.id("_id"), func(epochs) (document, error) {
-			return s.first(ctx, s.users(), append(has, bson.E{Key: "_id", Value: d.key()}))
-		})
+	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (adapter.User, error) { return s.userByEmail(ctx, email) })
+}
+
+// userByEmail must find the user to know whose epoch to read, and then reads the user
+// again.
+func (s *Store) userByEmail(ctx context.Context, email string) (adapter.User, error) {
+	if email == "" {
+		return adapter.User{}, adapter.ErrNotFound
+	}
+	// Naming the index's type makes the server use the index.
+	has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
+	d, err := s.first(ctx, s.users(), has)
+	if err == nil {
+		err = s.removeIncomplete(ctx, d)
+	}
+	if err != nil {
+		return adapter.User{}, err
+	}
+	return s.findUser(ctx, d.id("_id"), func(epochs) (document, error) {
+		return s.first(ctx, s.users(), append(has, bson.E{Key: "_id", Value: d.key()}))
 	})
 }
 
 // GetUserByAccount implements [adapter.Adapter]. It reads the account twice, for the
-// reason given at GetUserByEmail.
+// reason given at userByEmail.
 func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (adapter.User, error) {
 	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (adapter.User, error) {
 		d, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))

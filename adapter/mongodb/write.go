@@ -117,20 +117,6 @@ func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.
 	return n, err
 }
 
-// take removes a document and returns it. It deletes by _id, so it never removes a
-// later document that matches the filter too.
-func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (document, error) {
-	d, err := s.first(ctx, c, filter)
-	if err != nil {
-		return document{}, err
-	}
-	mine, err := s.delete(ctx, c, by("_id", d.key()))
-	if err == nil && !mine {
-		err = adapter.ErrNotFound // another caller took it
-	}
-	return d, err
-}
-
 // list returns all matching documents.
 func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder) (list []document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {

@@ -69,3 +69,9 @@ func TestServerKilled(t *testing.T) {
 }
 
 func TestServerFrozen(t *testing.T) { sqltest.ServerFrozen(t, testDatabase, servertest.OwnMySQL(t)) }
+
+func TestLinksAtOnce(t *testing.T) {
+	sqltest.LinksAtOnce(t, func(t *testing.T, hooks sqladapter.TestHooks) adapter.Adapter {
+		return opened(t, template(t, Options{}, "")(t), Options{}, hooks)
+	})
+}

@@ -174,3 +174,7 @@ func TestServerKilled(t *testing.T) {
 }
 
 func TestServerFrozen(t *testing.T) { sqltest.ServerFrozen(t, testDatabase, servertest.OwnPostgres(t)) }
+
+func TestLinksAtOnce(t *testing.T) {
+	sqltest.LinksAtOnce(t, func(t *testing.T, hooks sqladapter.TestHooks) adapter.Adapter { return newShared(t, Options{}, hooks) })
+}

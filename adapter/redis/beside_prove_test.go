@@ -2,10 +2,45 @@ package redis
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"authsvc/adapter"
+	"authsvc/adapter/memory"
+	"authsvc/adaptertest"
 )
+
+// TestBesideTakeToken checks that a link comes with the user of main, and that main is
+// not asked about a link that is not valid: the time taken would reveal whether it has
+// the user.
+func TestBesideTakeToken(t *testing.T) {
+	t.Parallel()
+	m, s := adaptertest.Faulty(memory.New()), open(t, miniURL(t), newPrefix())
+	a := Beside(m, s)
+	signedUp(t, a)
+	putLink(t, s, "l")
+	take := func(token string, asked ...string) (adapter.VerificationToken, adapter.User, error) {
+		t.Helper()
+		m.FailBefore(0)
+		link, u, err := a.TakeToken(t.Context(), "ann@example.com", token, time.Now())
+		if got := m.Calls(); !slices.Equal(got, asked) {
+			t.Errorf("%s: main was asked %v, want %v", token, got, asked)
+		}
+		return link, u, err
+	}
+	if _, u, err := take("unknown"); !errors.Is(err, adapter.ErrNotFound) || u.ID != "" {
+		t.Errorf("unknown: got %+v, %v", u, err)
+	}
+	if link, u, err := take("l", "GetUserByEmail"); err != nil || link.Token != "l" || u.ID != "u" {
+		t.Errorf("got %+v with %+v, %v", link, u, err)
+	}
+	putLink(t, s, "l")
+	m.FailAll("GetUserByEmail")
+	if link, _, err := a.TakeToken(t.Context(), "ann@example.com", "l", time.Now()); !errors.Is(err, adaptertest.ErrFault) || link.Token != "" {
+		t.Errorf("main is away: got %+v, %v", link, err)
+	}
+}
 
 // TestBesideProveAgain checks that a proof that is not the first ends nothing.
 func TestBesideProveAgain(t *testing.T) {
@@ -28,7 +63,7 @@ func TestBesideProveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSession(t, a, "own", true)
-	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); err != nil {
+	if _, _, err := a.TakeToken(t.Context(), "ann@example.com", "l", time.Now()); err != nil {
 		t.Errorf("the link is gone: %v", err)
 	}
 }
@@ -68,7 +103,7 @@ func TestBesideProveDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSession(t, a, "s", false)
-	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, adapter.ErrNotFound) {
+	if _, _, err := a.TakeToken(t.Context(), "ann@example.com", "l", time.Now()); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the link is left: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"authsvc/adapter"
@@ -44,9 +45,20 @@ func (b *beside) GetToken(ctx context.Context, identifier, token string) (adapte
 	return b.store.GetToken(ctx, identifier, token)
 }
 
-// TakeToken implements [adapter.Adapter].
-func (b *beside) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return b.store.TakeToken(ctx, identifier, token)
+// TakeToken implements [adapter.Adapter]. Users are in main.
+func (b *beside) TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, adapter.User, error) {
+	t, _, err := b.store.TakeToken(ctx, identifier, token, now)
+	if err != nil {
+		return adapter.VerificationToken{}, adapter.User{}, err
+	}
+	u, err := b.GetUserByEmail(ctx, identifier)
+	switch {
+	case errors.Is(err, adapter.ErrNotFound):
+		return t, adapter.User{}, nil
+	case err != nil:
+		return adapter.VerificationToken{}, adapter.User{}, err
+	}
+	return t, u, nil
 }
 
 // VoidTokens implements [adapter.Adapter].

@@ -38,7 +38,7 @@ func TestScriptsForgotten(t *testing.T) {
 			if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.TakeToken(t.Context(), "ann@example.com", fmt.Sprint(i)); err != nil {
+			if _, _, err := s.TakeToken(t.Context(), "ann@example.com", fmt.Sprint(i), time.Now()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -65,7 +65,7 @@ func TestPassingReplies(t *testing.T) {
 				}
 				return !passes
 			})
-			if _, err := s.TakeToken(t.Context(), "ann@example.com", "l"); err != nil {
+			if _, _, err := s.TakeToken(t.Context(), "ann@example.com", "l", time.Now()); err != nil {
 				t.Error(err)
 			}
 			m.SetError(reply)
@@ -156,8 +156,11 @@ func TestLostAnswer(t *testing.T) {
 	}
 	putLink(t, s, "link")
 	single := map[string]func(adapter.Adapter) error{
-		"TakeToken": func(a adapter.Adapter) error { _, err := a.TakeToken(ctx, "ann@example.com", "link"); return err },
-		"UseOnce":   func(a adapter.Adapter) error { return a.UseOnce(ctx, "k", now) },
+		"TakeToken": func(a adapter.Adapter) error {
+			_, _, err := a.TakeToken(ctx, "ann@example.com", "link", now)
+			return err
+		},
+		"UseOnce": func(a adapter.Adapter) error { return a.UseOnce(ctx, "k", now) },
 		"SignUp": func(a adapter.Adapter) error {
 			_, err := a.SignUp(ctx, adapter.User{ID: "new"}, nil, nil, "")
 			return err

@@ -27,7 +27,7 @@ func TestTakeTokenRace(t *testing.T) {
 			var got atomic.Int32
 			for j := range 100 {
 				wg.Go(func() {
-					_, err := replicas[j%2].TakeToken(t.Context(), "ann@example.com", token)
+					_, _, err := replicas[j%2].TakeToken(t.Context(), "ann@example.com", token, time.Now())
 					if err == nil {
 						got.Add(1)
 					} else if !errors.Is(err, adapter.ErrNotFound) {

@@ -44,20 +44,20 @@ func (s *Store) PutMail(ctx context.Context, m adapter.Mail, maxQueued int) erro
 
 // GetToken implements [adapter.Adapter].
 func (s *Store) GetToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return s.link(ctx, tokenGet, identifier, token)
-}
-
-// TakeToken implements [adapter.Adapter].
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return s.link(ctx, tokenTake, identifier, token)
-}
-
-func (s *Store) link(ctx context.Context, step *step, identifier, token string) (adapter.VerificationToken, error) {
-	list, err := s.list(ctx, step, []string{s.key("link", token)}, identifier)
+	list, err := s.list(ctx, tokenGet, []string{s.key("link", token)}, identifier)
 	if err != nil {
 		return adapter.VerificationToken{}, err
 	}
 	return row{list}.link(), nil
+}
+
+// TakeToken implements [adapter.Adapter].
+func (s *Store) TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, adapter.User, error) {
+	list, err := s.list(ctx, tokenTake, []string{s.key("link", token), s.key("links", identifier), s.key("email", identifier)}, identifier, millis(now))
+	if err != nil {
+		return adapter.VerificationToken{}, adapter.User{}, err
+	}
+	return rowOf(list[0]).link(), rowOf(list[1]).user(), nil
 }
 
 // VoidTokens implements [adapter.Adapter].

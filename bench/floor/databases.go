@@ -63,7 +63,13 @@ func (*postgresDatabase) moment(t time.Time) any { return t.UTC() }
 type sqliteDatabase struct {
 	writer, reader *sql.DB
 	mu             sync.Mutex
-	statements     map[string]*sql.Stmt
+	statements     map[prepared]*sql.Stmt
+}
+
+// A prepared statement belongs to one pool.
+type prepared struct {
+	db   *sql.DB
+	text string
 }
 
 func signInsSQLite(_ context.Context, location string) (http.Handler, error) {
@@ -83,23 +89,20 @@ func signInsSQLite(_ context.Context, location string) (http.Handler, error) {
 	writer.SetMaxOpenConns(1)
 	reader.SetMaxOpenConns(4)
 	reader.SetMaxIdleConns(4)
-	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[string]*sql.Stmt{}}, mail, provider}.handler(), nil
+	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[prepared]*sql.Stmt{}}, mail, provider}.handler(), nil
 }
 
-// prepared returns a statement, prepared at its first use.
-func (d *sqliteDatabase) prepared(ctx context.Context, s step) (*sql.Stmt, error) {
+// prepare returns a statement, prepared at its first use.
+func (d *sqliteDatabase) prepare(ctx context.Context, db *sql.DB, s step) (*sql.Stmt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if statement, ok := d.statements[s.text]; ok {
+	key := prepared{db, s.text}
+	if statement, ok := d.statements[key]; ok {
 		return statement, nil
-	}
-	db := d.writer
-	if s.reads() && s.text != countMails {
-		db = d.reader
 	}
 	statement, err := db.PrepareContext(context.WithoutCancel(ctx), sqliteText(s.text))
 	if err == nil {
-		d.statements[s.text] = statement
+		d.statements[key] = statement
 	}
 	return statement, err
 }
@@ -107,7 +110,11 @@ func (d *sqliteDatabase) prepared(ctx context.Context, s step) (*sql.Stmt, error
 func (s step) reads() bool { return strings.HasPrefix(s.text, "SELECT") }
 
 func (d *sqliteDatabase) run(ctx context.Context, s step) error {
-	statement, err := d.prepared(ctx, s)
+	db := d.writer
+	if s.reads() {
+		db = d.reader
+	}
+	statement, err := d.prepare(ctx, db, s)
 	if err != nil {
 		return err
 	}
@@ -140,7 +147,7 @@ func (d *sqliteDatabase) transact(ctx context.Context, steps ...step) error {
 	statements := make([]*sql.Stmt, len(steps)) // prepare first: the transaction has the only connection
 	for i, s := range steps {
 		var err error
-		if statements[i], err = d.prepared(ctx, s); err != nil {
+		if statements[i], err = d.prepare(ctx, d.writer, s); err != nil {
 			return err
 		}
 	}

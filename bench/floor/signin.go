@@ -174,13 +174,8 @@ func tokenFor(address string) string { return "link-of-" + address }
 
 func (s signIns) openLink(w http.ResponseWriter, r *http.Request) {
 	ctx, address := r.Context(), r.FormValue("email")
-	err := s.db.run(ctx, step{text: takeToken, args: []any{address, tokenFor(address)}})
-	if err == nil {
-		err = s.db.transact(ctx, step{text: deleteMails, args: []any{address}}, step{text: deleteTokens, args: []any{address}})
-	}
-	if err == nil {
-		err = s.db.run(ctx, step{text: userByEmail, args: []any{address}})
-	}
+	err := s.db.transact(ctx, step{text: takeToken, args: []any{address, tokenFor(address)}}, step{text: userByEmail, args: []any{address}},
+		step{text: deleteMails, args: []any{address}}, step{text: deleteTokens, args: []any{address}})
 	s.arrive(w, r, "email", idToken{Email: address, Name: "Person"}, err)
 }
 

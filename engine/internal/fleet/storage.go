@@ -174,8 +174,8 @@ func (*noAdapter) GetToken(context.Context, string, string) (adapter.Verificatio
 	return adapter.VerificationToken{}, errNothingStored
 }
 
-func (*noAdapter) TakeToken(context.Context, string, string) (adapter.VerificationToken, error) {
-	return adapter.VerificationToken{}, errNothingStored
+func (*noAdapter) TakeToken(context.Context, string, string, time.Time) (adapter.VerificationToken, adapter.User, error) {
+	return adapter.VerificationToken{}, adapter.User{}, errNothingStored
 }
 
 func (*noAdapter) VoidTokens(context.Context, string) error { return errNothingStored }

@@ -18,7 +18,8 @@ type Dialect struct {
 	// Returning means that DELETE and UPDATE can return rows. Without it, each such
 	// step is a transaction of two statements.
 	Returning bool
-	// WritingCTE means that INSERT and DELETE may stand in WITH, each on another table.
+	// WritingCTE means that INSERT and DELETE may stand in WITH, each on another table,
+	// and that ORDER BY determines the order in which ForUpdate locks rows.
 	WritingCTE bool
 	// OnDuplicateKey means that INSERT has the clause ON DUPLICATE KEY UPDATE instead of
 	// ON CONFLICT.

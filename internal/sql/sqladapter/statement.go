@@ -150,6 +150,19 @@ func (b *builder) comparisons(s *Statement, text string) string {
 	return out.String()
 }
 
+// of tells which argument each value of the statement is, so that a value that occurs
+// several times is passed once.
+func (s *Statement) of(args ...int) *Statement {
+	if s.order == nil {
+		s.order = args
+		return s
+	}
+	for i, n := range s.order {
+		s.order[i] = args[n]
+	}
+	return s
+}
+
 // number reports whether a compared column holds numbers that the database generates.
 func (b *builder) number(logical string) bool {
 	switch logical {

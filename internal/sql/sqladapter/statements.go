@@ -67,6 +67,7 @@ const epochIs = `COALESCE((SELECT MAX(r.seq) FROM authsvc_revocation r WHERE r.u
 
 type userStatements struct {
 	insertUser, getUser, getUserByEmail, getUserByAccount *Statement
+	userByEmail                                           *Statement
 	getEpoch, epochOf, epochsOf                           *Statement
 	listUsers, listUsersAfter                             *Statement
 	lockUser, updateUser, deleteUser                      *Statement
@@ -97,6 +98,7 @@ func buildUsers(b *builder) userStatements {
 		epochOf:        b.write(epoch),
 		epochsOf:       b.write(`SELECT ` + epochColumns(b.dialect) + ` FROM {User} u WHERE {=u.User.id}`),
 		getUserByEmail: b.read(user + `WHERE {=u.User.email}`),
+		userByEmail:    b.write(user + `WHERE {=u.User.email}`),
 		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
 			`WHERE {=a.Account.provider} AND {=a.Account.providerAccountId}`),
 		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
@@ -193,12 +195,13 @@ func buildSessions(b *builder) sessionStatements {
 }
 
 type tokenStatements struct {
-	getToken                                       *Statement
-	insertToken, lookToken, deleteToken, takeToken *Statement
-	deleteTokensFor, deleteMailsFor, looseToken    *Statement
-	countMail, insertMail, nextMail, markMail      *Statement
-	claimMail, delayMail, deleteMail               *Statement
-	insertLink, holdQueue                          *Statement
+	getToken, looseToken                      *Statement
+	insertToken, lockTokens, deleteToken      *Statement
+	takeToken                                 *Statement // instead of the two before
+	deleteLinks                               []*Statement
+	countMail, insertMail, nextMail, markMail *Statement
+	claimMail, delayMail, deleteMail          *Statement
+	insertLink, holdQueue                     *Statement
 }
 
 func buildTokens(b *builder) tokenStatements {
@@ -209,15 +212,25 @@ func buildTokens(b *builder) tokenStatements {
 	const insertToken = `INSERT INTO {VerificationToken} ({VerificationToken.identifier}, {VerificationToken.token}, {VerificationToken.expires}) ` +
 		`SELECT ?, ?, ? FROM (SELECT COUNT(*) AS queued FROM authsvc_mail) x WHERE x.queued < ?`
 	t := tokenStatements{
-		getToken:        b.read(`SELECT {VerificationToken.expires}` + byToken),
-		insertToken:     b.write(insertToken),
-		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
-		deleteMailsFor:  b.write(deleteMailsFor(b.dialect)),
-		looseToken:      b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
-		countMail:       b.write(`SELECT COUNT(*) FROM authsvc_mail`),
-		insertMail:      b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
-		delayMail:       b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
-		deleteMail:      b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
+		getToken:    b.read(`SELECT {VerificationToken.expires}` + byToken),
+		insertToken: b.write(insertToken),
+		deleteLinks: b.deleteLinks(),
+		looseToken:  b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
+		countMail:   b.write(`SELECT COUNT(*) FROM authsvc_mail`),
+		insertMail:  b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
+		delayMail:   b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
+		deleteMail:  b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
+	}
+	switch {
+	case b.dialect.WritingCTE:
+		t.takeToken = b.takeToken()
+	case b.dialect.ForUpdate != "":
+		t.lockTokens = b.write(`SELECT {VerificationToken.expires}, CASE WHEN {=VerificationToken.token} THEN 1 ELSE 0 END `+
+			`FROM {VerificationToken} WHERE {=VerificationToken.identifier}`+b.dialect.ForUpdate).of(1, 0)
+		t.deleteToken = b.write(`DELETE` + byToken)
+	default:
+		t.lockTokens = b.write(`SELECT {VerificationToken.expires}, 1` + byToken)
+		t.deleteToken = b.write(`DELETE` + byToken)
 	}
 	if b.dialect.WritingCTE {
 		t.insertLink = b.write(`WITH link AS (` + insertToken + ` RETURNING {VerificationToken.token}) ` +
@@ -227,13 +240,10 @@ func buildTokens(b *builder) tokenStatements {
 		t.holdQueue = b.write(b.holdQueue())
 	}
 	if b.dialect.Returning {
-		t.takeToken = b.write(`DELETE` + byToken + ` RETURNING {VerificationToken.expires}`)
 		t.claimMail = b.write(`UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = ` +
 			`(SELECT id` + due + b.dialect.SkipLocked + `) RETURNING ` + mailColumns)
 		return t
 	}
-	t.lookToken = b.write(`SELECT {VerificationToken.expires}` + byToken)
-	t.deleteToken = b.write(`DELETE` + byToken)
 	t.nextMail = b.write(`SELECT ` + mailColumns + due + b.dialect.SkipLocked)
 	t.markMail = b.write(`UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = ?`)
 	return t
@@ -248,13 +258,39 @@ func (b *builder) holdQueue() string {
 	return insert + `ON CONFLICT (id) DO UPDATE SET value = excluded.value`
 }
 
-func deleteMailsFor(d *Dialect) string {
-	if d.DeleteJoin {
-		return `DELETE m FROM authsvc_mail m JOIN {VerificationToken} v ON m.id = v.{VerificationToken.token} ` +
-			`WHERE {=v.VerificationToken.identifier}`
+// lockLinks begins a statement that locks all tokens of an identifier in one order
+// before it deletes any. Its first parameters are those of more, then the identifier.
+func (b *builder) lockLinks(more string) string {
+	return `WITH link AS (SELECT v.{VerificationToken.token} AS token` + more + ` FROM {VerificationToken} v ` +
+		`WHERE {=v.VerificationToken.identifier} ORDER BY v.{VerificationToken.token}` + b.dialect.ForUpdate + `), `
+}
+
+// takeToken does all of [Adapter.TakeToken]. It returns no row if there is no such
+// token. Its parameters are the identifier, the token and the time.
+func (b *builder) takeToken() *Statement {
+	const deleted = ` IN (SELECT token FROM gone)`
+	return b.write(b.lockLinks(`, v.{VerificationToken.expires} AS expires, ({=v.VerificationToken.token}) AS asked, v.{VerificationToken.expires} > ? AS alive`)+
+		`taken AS (SELECT expires, alive FROM link WHERE asked), `+
+		`gone AS (SELECT l.token FROM link l JOIN taken t ON l.asked OR t.alive), `+
+		`mail AS (DELETE FROM authsvc_mail WHERE id`+deleted+`), `+
+		`links AS (DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier} AND {VerificationToken.token}`+deleted+`) `+
+		`SELECT t.expires, `+b.userColumns()+`, `+epochColumns(b.dialect)+` FROM taken t LEFT JOIN {User} u ON {=u.User.email}`).of(1, 2, 0, 0, 0)
+}
+
+// deleteLinks removes the tokens of an identifier and the mails that carry them. A
+// single statement locks the tokens first, as [Adapter.TakeToken] does.
+func (b *builder) deleteLinks() []*Statement {
+	const links = `DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`
+	switch {
+	case b.dialect.WritingCTE:
+		return []*Statement{b.write(b.lockLinks(``)+`mail AS (DELETE FROM authsvc_mail WHERE id IN (SELECT token FROM link)) `+
+			links+` AND {VerificationToken.token} IN (SELECT token FROM link)`).of(0, 0)}
+	case b.dialect.DeleteJoin:
+		return []*Statement{b.write(`DELETE v, m FROM {VerificationToken} v LEFT JOIN authsvc_mail m ON m.id = v.{VerificationToken.token} ` +
+			`WHERE {=v.VerificationToken.identifier}`)}
 	}
-	return `DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
-		`FROM {VerificationToken} WHERE {=VerificationToken.identifier})`
+	return []*Statement{b.write(`DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
+		`FROM {VerificationToken} WHERE {=VerificationToken.identifier})`), b.write(links)}
 }
 
 type ownStatements struct {

@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
@@ -97,28 +98,58 @@ func (a *Adapter) GetToken(ctx context.Context, identifier, token string) (adapt
 	return t, nil
 }
 
-// TakeToken implements [adapter.Adapter].
-func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
+// TakeToken implements [adapter.Adapter]. It locks all tokens of the identifier in one
+// order before it deletes any. So callers with different tokens wait for each other and
+// do not deadlock, and one of them gets its token.
+func (a *Adapter) TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, adapter.User, error) {
 	t := adapter.VerificationToken{Identifier: identifier, Token: token}
-	expires := instant{&t.Expires, a.dialect.DecodeTime}
+	var u adapter.User
 	var err error
-	if a.dialect.Returning {
+	if a.dialect.WritingCTE {
 		err = a.write(ctx, "take token", func(ctx context.Context, r runner) error {
-			return r.row(ctx, a.takeToken, identifier, token).Scan(expires)
+			to := append([]any{instant{&t.Expires, a.dialect.DecodeTime}}, a.scanUserEpochs(&u)...)
+			return r.row(ctx, a.takeToken, identifier, token, a.dialect.EncodeTime(toMillis(now))).Scan(to...)
 		})
 	} else {
-		err = a.transact(ctx, "take token", func(ctx context.Context, r runner) error {
-			if err := r.row(ctx, a.lookToken, identifier, token).Scan(expires); err != nil {
+		err = a.transact(ctx, "take token", func(ctx context.Context, r runner) (err error) {
+			if t.Expires, err = a.lockToken(ctx, r, identifier, token); err != nil {
 				return err
 			}
-			// Of several callers that read the token, one deletes it.
-			return r.execFound(ctx, a.deleteToken, identifier, token)
+			u = adapter.User{}
+			if err := r.row(ctx, a.userByEmail, identifier).Scan(a.scanUserEpochs(&u)...); err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			if !now.Before(t.Expires) {
+				return r.execFound(ctx, a.deleteToken, identifier, token)
+			}
+			return a.removeTokens(ctx, r, identifier)
 		})
 	}
 	if err != nil {
-		return adapter.VerificationToken{}, err
+		return adapter.VerificationToken{}, adapter.User{}, err
 	}
-	return t, nil
+	if u.ID == "" {
+		u = adapter.User{} // without the names of its further columns
+	}
+	return t, u, nil
+}
+
+// lockToken locks all tokens of an identifier and returns when one of them expires.
+func (a *Adapter) lockToken(ctx context.Context, r runner, identifier, token string) (expires time.Time, err error) {
+	found := false
+	err = r.rows(ctx, a.lockTokens, []any{identifier, token}, func(rows Rows) error {
+		var at time.Time
+		var asked int64
+		err := rows.Scan(instant{&at, a.dialect.DecodeTime}, number{&asked})
+		if asked != 0 {
+			expires, found = at, true
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
+	return expires, err
 }
 
 // VoidTokens implements [adapter.Adapter].
@@ -126,12 +157,14 @@ func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
 	return a.transact(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
 }
 
-// removeTokens removes the mails first, because it finds them by their tokens.
+// removeTokens removes the tokens of an identifier and the mails that carry them.
 func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string) error {
-	if err := r.later(ctx, a.deleteMailsFor, nil, identifier); err != nil {
-		return err
+	for _, s := range a.deleteLinks {
+		if err := r.later(ctx, s, nil, identifier); err != nil {
+			return err
+		}
 	}
-	return r.later(ctx, a.deleteTokensFor, nil, identifier)
+	return nil
 }
 
 func scanMail(m *adapter.Mail) []any {

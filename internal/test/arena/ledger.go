@@ -242,8 +242,16 @@ func (l *Ledger) GetToken(ctx context.Context, identifier, token string) (adapte
 	return step(l, "GetToken", false, token, func() (adapter.VerificationToken, error) { return l.Behind.GetToken(ctx, identifier, token) })
 }
 
-func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (adapter.VerificationToken, error) {
-	return step(l, "TakeToken", true, token, func() (adapter.VerificationToken, error) { return l.Behind.TakeToken(ctx, identifier, token) })
+func (l *Ledger) TakeToken(ctx context.Context, identifier, token string, now time.Time) (adapter.VerificationToken, authsvc.User, error) {
+	type both struct {
+		t adapter.VerificationToken
+		u authsvc.User
+	}
+	v, err := step(l, "TakeToken", true, token, func() (both, error) {
+		t, u, err := l.Behind.TakeToken(ctx, identifier, token, now)
+		return both{t, u}, err
+	})
+	return v.t, v.u, err
 }
 
 func (l *Ledger) ClaimMail(ctx context.Context, now, retry time.Time) (adapter.Mail, error) {

@@ -200,7 +200,7 @@ func steps() []step {
 				adapter.Mail{ID: "second", Due: at(0), Expires: at(60)}, 10)
 		}},
 		{"TakeToken", func(ctx context.Context, a adapter.Adapter) error {
-			_, err := a.TakeToken(ctx, "ann@example.com", "link")
+			_, _, err := a.TakeToken(ctx, "ann@example.com", "link", at(0))
 			return err
 		}},
 		{"VoidTokens", func(ctx context.Context, a adapter.Adapter) error { return a.VoidTokens(ctx, "ann@example.com") }},

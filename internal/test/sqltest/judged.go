@@ -126,7 +126,7 @@ func signsIn(t *testing.T, s Store, short bool) {
 	if err := s.PutToken(t.Context(), link, adapter.Mail{ID: "m", Due: at, Expires: at}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := s.TakeToken(t.Context(), link.Identifier, link.Token); err != nil || !taken.Expires.Equal(at) {
+	if taken, _, err := s.TakeToken(t.Context(), link.Identifier, link.Token, at); err != nil || !taken.Expires.Equal(at) {
 		t.Errorf("link until %v, %v", taken.Expires, err)
 	}
 }

@@ -111,7 +111,7 @@ func Literals(text string) string {
 			value = "10"
 		case ends("seq >"):
 			value = fmt.Sprint(rowsPerTable - 10)
-		case ends(`"expires" <`, "`expires` <", `"expires" =`, "`expires` ="):
+		case ends(`"expires" <`, `"expires" >`, "`expires` <", `"expires" =`, "`expires` ="):
 			value = "'2002-01-01 00:00:00'"
 		case ends("expires <", "due <="):
 			value = fmt.Sprint(time.Now().Add(20 * time.Second).UnixMilli())
