@@ -27,7 +27,7 @@ type deviceAccount struct {
 	Account string `json:"a"`           // see accountKey and userKey
 	User    string `json:"i,omitempty"` // userKey of the user who signed in, if Account is not that
 	Until   int64  `json:"u"`           // seconds since 1970
-	Epoch   int64  `json:"e,omitempty"` // of the user at the sign-in
+	Epoch   int64  `json:"e,omitempty"` // the SessionEpoch of the user at the sign-in
 }
 
 const (
@@ -78,12 +78,12 @@ func (dk *desk) hasDeviceCookie(rq *request, account string) bool {
 	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
 }
 
-// knowsBrowser reports whether this browser has signed in as the user u since the user's
-// epoch last changed. An undo, "sign out everywhere" and other revocations change the
-// epoch: they make a thief's browser, like all others, new to the account.
+// knowsBrowser reports whether this browser has signed in as the user u since all sessions
+// of the user last ended at once, such as by an undo or a block. These make a thief's
+// browser, like all others, new to the account. A sign-out does not.
 func (dk *desk) knowsBrowser(rq *request, u authsvc.User) bool {
 	key := userKey(u.ID)
-	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Epoch == u.Epoch && (a.Account == key || a.User == key) })
+	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Epoch == u.SessionEpoch && (a.Account == key || a.User == key) })
 }
 
 // deviceIf returns the name of the browser's own counts if known is true, otherwise "".
@@ -107,7 +107,7 @@ func (dk *desk) setDeviceCookie(rq *request, account string, u authsvc.User) {
 	if user == account {
 		user = ""
 	}
-	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix(), Epoch: u.Epoch})
+	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix(), Epoch: u.SessionEpoch})
 	k.Accounts = list[max(0, len(list)-maxDeviceAccounts):]
 	raw, err := json.Marshal(k)
 	if err != nil {

@@ -27,13 +27,13 @@ func (l *login) notifyNewBrowser() {
 	if ml.notices.by == nil || !ml.notices.newBrowser || l.created || l.added || l.knownBrowser() || !l.signedInBefore() {
 		return
 	}
-	if _, first := l.rq.permit(ml.browserLimit, fmt.Sprint(l.user.ID, " ", l.user.Epoch, " ")+seal.Digest(asks(l.rq).agent+" "+asks(l.rq).network)); first {
+	if _, first := l.rq.permit(ml.browserLimit, fmt.Sprint(l.user.ID, " ", l.user.SessionEpoch, " ")+seal.Digest(asks(l.rq).agent+" "+asks(l.rq).network)); first {
 		ml.tell(l.rq, notice{what: "browser", user: l.user})
 	}
 }
 
 // knownBrowser reports whether this browser is signed in as the user, or has been since
-// the user's epoch last changed.
+// all sessions of the user last ended at once.
 func (l *login) knownBrowser() bool {
 	return l.before != nil && l.before.UserID == l.user.ID || l.desk.knowsBrowser(l.rq, l.user)
 }

@@ -72,6 +72,9 @@ func account19(t *T) {
 		if w.Person(t, owner) != id {
 			t.Fatal("twin: the owner is another user now")
 		}
+		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "New sign-in") {
+			t.Errorf("the browser is known after the undo: %s", m.Subject)
+		}
 		if err := w.EndSessions(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}

@@ -109,6 +109,7 @@ func (n *noticed) walk() {
 	n.one("unlinked", ada, false)
 
 	b.SignInByMail(w, ada)
+	n.one("browser", ada, false) // an undo forgets all browsers
 	b.SignIn(w.OP, "grace", "link", "true")
 	n.one("linked", ada, true)
 	n.done(w.UnlinkAccount(ctx, user, "op", "grace", nil))
@@ -125,6 +126,7 @@ func (n *noticed) walk() {
 	n.one("ended", ada, false)
 
 	b.SignInByMail(w, ada)
+	n.one("browser", ada, false) // so does an end of all sessions
 	b.Post("/api/auth/account/email", "email", eve)
 	for range 2 {
 		u := arena.MustURL(n, arena.Link(n, w.Mail.Next(n)))
