@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -31,7 +30,7 @@ type deviceAccount struct {
 }
 
 const (
-	deviceLifetime    = 180 * 24 * time.Hour
+	deviceLifetime    = epochLife
 	maxDeviceAccounts = 5
 	maxDeviceCookie   = 2 << 10 // bytes; five accounts need half of it
 	maxAccountName    = 1 << 10 // bytes; the rest is ignored

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"authsvc"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc/internal/test/arena"
 )
@@ -52,5 +54,36 @@ func TestUndoForgetsBrowsers(t *testing.T) {
 				t.Errorf("told: %v, want %v", told, tt.told)
 			}
 		})
+	}
+}
+
+// TestKnownAfterSweep: the user's epoch lasts longer than the sessions that it ended, so a
+// thief's browser does not become known again.
+func TestKnownAfterSweep(t *testing.T) {
+	t.Parallel()
+	var r recorder
+	w := arena.Start(t, func(c *authsvc.Config) {
+		r.watch(c)
+		c.Session.MaxAge, c.Session.AbsoluteMaxAge = time.Minute, time.Minute
+	})
+	owner, thief := w.Browser(), w.Browser()
+	owner.SignInByMail(w, "ada@app.test")
+	user := w.Person(t, owner)
+	thief.SignInByMail(w, "ada@app.test")
+	w.Mail.Notice(t)
+	thief.Post("/api/auth/signout")
+	if err := w.EndSessions(t.Context(), user); err != nil {
+		t.Fatal(err)
+	}
+	w.Mail.Notice(t)
+	if _, err := w.Store.Sweep(t.Context(), time.Now().Add(179*24*time.Hour), 1000); err != nil {
+		t.Fatal(err)
+	}
+	before := r.count("notice.sent browser")
+	if thief.SignInByMail(w, "ada@app.test"); w.Person(t, thief) != user {
+		t.Fatal("twin: the thief cannot sign in")
+	}
+	if n := r.count("notice.sent browser") - before; n != 1 {
+		t.Errorf("%d notices of the thief's browser, want 1", n)
 	}
 }

@@ -371,10 +371,19 @@ func (kp *keeper) startRevocations(ctx context.Context) {
 	}
 }
 
+// epochLife is the shortest time for which a revocation about a user is kept. When it is
+// swept, the user's epoch falls back, so it must outlive all that remembers an epoch: the
+// cookie of known browsers, and links that undo a change.
+const epochLife = 180 * 24 * time.Hour
+
 // revocation returns a record that covers sessions of a user that begin up to now. The
-// record lasts until none of them can live any more.
+// record lasts until none of them can live any more. userID is "" if it concerns no user.
 func (kp *keeper) revocation(key, userID string, now time.Time) *adapter.Revocation {
-	return &adapter.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
+	life := kp.lifetime.absolute
+	if userID != "" {
+		life = max(life, epochLife)
+	}
+	return &adapter.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(life + time.Minute)}
 }
 
 // revokeAll writes revocations and applies them to this replica's copy at once.

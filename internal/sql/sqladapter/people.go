@@ -69,12 +69,6 @@ func buildPeople(b *builder) peopleStatements {
 // buildEarlier makes the statements that delete everything of an earlier user with the
 // id of a new one. Its revocations stay: they end the sessions of the earlier user.
 func buildEarlier(b *builder) []*Statement {
-	if b.dialect.DeleteJoin {
-		return []*Statement{b.write(`DELETE p, c, o, s, a FROM {User} u LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} ` +
-			`LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} LEFT JOIN authsvc_jwt_session o ON o.user_id = u.{User.id} ` +
-			`LEFT JOIN {Session} s ON s.{Session.userId} = u.{User.id} LEFT JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
-			`WHERE {=u.User.id}`)}
-	}
 	var list []*Statement
 	for _, of := range []string{`authsvc_person WHERE user_id = ?`, `authsvc_credential WHERE user_id = ?`, `authsvc_jwt_session WHERE user_id = ?`,
 		`{Session} WHERE {=Session.userId}`, `{Account} WHERE {=Account.userId}`} {
