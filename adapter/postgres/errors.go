@@ -46,6 +46,7 @@ const (
 	adminShutdown       = "57P01"
 	crashShutdown       = "57P02"
 	cannotConnectNow    = "57P03"
+	notAccepting        = "55000" // connections are not allowed, as while a database is replaced
 	idleSession         = "57P05"
 )
 
@@ -162,7 +163,7 @@ func broken(err error) bool {
 // privilege.
 func Unreachable(err error) bool {
 	if c := code(err); c != "" {
-		return is(readOnly, tooManyConnections, cannotConnectNow)(err) || interrupted(err)
+		return is(readOnly, tooManyConnections, cannotConnectNow, notAccepting)(err) || interrupted(err)
 	}
 	if untrusted(err) || refusedTLS(err) {
 		return false
@@ -229,6 +230,7 @@ func advice(err error) string {
 		{is(noSuchParameter)(err), "%s: remove it from the URL, or correct it (a schema is named by search_path)"},
 		{is(tooManyConnections)(err), "%s: lower pool_max_conns in the URL, or raise max_connections of the server"},
 		{is(cannotConnectNow, adminShutdown, crashShutdown)(err), "%s: wait until it has started"},
+		{is(notAccepting)(err), "%s: wait until it accepts connections, or set ALLOW_CONNECTIONS true"},
 		{is(readOnly)(err) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection),
 			"the server is read-only: name the primary in the URL, or all servers, separated by commas"},
 		{untrusted(err), "cannot verify the server's certificate (%s): name the file of its authority with sslrootcert in the URL"},

@@ -77,6 +77,7 @@ func TestOpenRefused(t *testing.T) {
 		"no privilege":     {refusing(t, "42501", `permission denied for database "people"`), "grant it", false},
 		"starting":         {refusing(t, "57P03", `the database system is starting up`), "wait until it has started", true},
 		"stopping":         {refusing(t, "57P01", `terminating connection`), "wait until it has started", true},
+		"closed":           {refusing(t, "55000", `database "people" is not currently accepting connections`), "ALLOW_CONNECTIONS", true},
 		"full":             {refusing(t, "53300", `sorry, too many clients already`), "pool_max_conns", true},
 		"hangs up":         {refusing(t, "", ""), "check that the server runs", true},
 		"silent":           {refusing(t, "silent", "") + "?connect_timeout=1", "check that the server runs", true},
