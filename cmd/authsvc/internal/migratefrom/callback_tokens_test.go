@@ -44,3 +44,26 @@ func TestTokensOnTheServer(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensOfBoth: callbacks that read tokens of authsvc first, as the guide says, give
+// the same proposal as before the change.
+func TestTokensOfBoth(t *testing.T) {
+	t.Parallel()
+	const own = "const { columns, claims } = token.authsvc_session ?? {};\n"
+	for session, want := range map[string]string{
+		"session.user.role = token.role":                                                                       "role: User.role",
+		own + "session.user.role = (columns ? columns.role : token.role) ?? null":                              "role: User.role",
+		own + "session.user.role = columns ? columns.role : token.role":                                        "role: User.role",
+		"session.user.role = token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.role": "role: User.role",
+		own + "session.user.groups = claims?.groups ?? token.groups":                                           "groups: claims.groups",
+		"session.user.groups = token.authsvc_session?.claims?.groups ?? token.groups":                          "groups: claims.groups",
+		own + "session.user.role = columns ? columns.role : token.gone":                                        "role: User.role",
+	} {
+		source := prismaHead + "NextAuth({adapter: PrismaAdapter(db), providers: [], session: {strategy: 'jwt'}, callbacks: {\n" +
+			"jwt({token, user, profile}) { if (user) token.role = user.role; token.groups = profile.groups; return token },\nsession({session, token}) { " + session + "; return session }}})"
+		report, proposal := proposed(t, map[string]string{"auth.ts": source, "schema.prisma": prismaUser})
+		if !strings.Contains(proposal, want) || strings.Contains(report, "callback session: not understood") {
+			t.Errorf("%s: want %s in\n%s\n%s", session, want, proposal, report)
+		}
+	}
+}

@@ -303,6 +303,9 @@ func (c *callback) isDefault(n node) bool {
 // origin returns where a value comes from.
 func (c *callback) origin(value node) (source, bool) {
 	value = c.plain(value)
+	if s, ok := c.either(value); ok {
+		return s, true
+	}
 	if value.kind == fallbackNode {
 		return c.alternatives(value)
 	}
@@ -347,3 +350,29 @@ func (c *callback) alternatives(value node) (source, bool) {
 	path := a.path + "|" + b.path
 	return source{kind: "profile", path: path}, len(path) <= maxPath
 }
+
+// either returns where a value comes from that is read from tokens of authsvc and
+// otherwise from those of NextAuth.js, as docs/moving-from-nextauth.md advises:
+// columns ? columns.role : token.role, and claims?.groups ?? token.groups.
+func (c *callback) either(value node) (source, bool) {
+	if len(value.items) != 2 || value.kind != fallbackNode && value.kind != conditionalNode {
+		return source{}, false
+	}
+	kind, name, ok := strings.Cut(strings.TrimPrefix(c.rooted(c.plain(value.items[0])), ownMember), ".")
+	if !ok || !strings.HasPrefix(c.rooted(c.plain(value.items[0])), ownMember) {
+		return source{}, false
+	}
+	if s, ok := c.origin(value.items[1]); ok {
+		return s, true
+	}
+	switch {
+	case kind == "columns" && cleanWord(name):
+		return source{kind: "column", path: name}, true
+	case kind == "claims" && cleanWord(name):
+		return source{kind: "profile", path: name}, true
+	}
+	return source{}, false
+}
+
+// ownMember is the member of tokens of authsvc that holds their columns and claims.
+const ownMember = "token.authsvc_session."
