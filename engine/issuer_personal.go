@@ -84,7 +84,7 @@ func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.Pe
 	return token, is.describePersonal(&c), nil
 }
 
-// checkPersonal completes a request and returns all its mistakes.
+// checkPersonal completes a request and returns all its mistakes as a [text.Invalid].
 func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalUses, err error) {
 	var mistakes []error
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
@@ -123,7 +123,10 @@ func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalU
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return uses, errors.Join(mistakes...)
+	if len(mistakes) > 0 {
+		return uses, &text.Invalid{Err: errors.Join(mistakes...)}
+	}
+	return uses, nil
 }
 
 // openPersonal decrypts where a token is valid.

@@ -193,26 +193,26 @@ func (p *People) leaveAddress(ctx context.Context, before, u authsvc.User, told 
 }
 
 // cleanChange returns a change by an operator or the application in its stored form.
-// Values that do not fit are errors, never truncated.
+// Values that do not fit are errors of type [text.Invalid], never truncated.
 func cleanChange(c adapter.UserUpdate) (adapter.UserUpdate, error) {
 	if c.Name != nil {
 		name := norm.NFC.String(*c.Name)
 		if name != text.Name(name) || len([]rune(name)) > maxOwnName {
-			return c, fmt.Errorf("the name must not have control characters, spaces around it or more than %d characters", maxOwnName)
+			return c, &text.Invalid{Err: fmt.Errorf("the name must not have control characters, spaces around it or more than %d characters", maxOwnName)}
 		}
 		c.Name = &name
 	}
 	if c.Email != nil && *c.Email != "" {
 		address, err := authsvc.NormaliseEmail(*c.Email)
 		if err != nil {
-			return c, err
+			return c, &text.Invalid{Err: err}
 		}
 		c.Email = &address
 	}
 	if c.Image != nil {
 		image := cleanUser(authsvc.User{Image: *c.Image}, false).Image
 		if image == "" && *c.Image != "" {
-			return c, errors.New("the picture is neither an https address nor an allowed picture")
+			return c, &text.Invalid{Err: errors.New("the picture is neither an https address nor an allowed picture")}
 		}
 		c.Image = &image
 	}

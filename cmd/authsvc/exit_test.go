@@ -23,67 +23,88 @@ func TestExitCodes(t *testing.T) {
 	const start = "url: https://app.example.com\nsecret: " + testSecret + "\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
 	gate := "gate: {hosts: [{origin: https://wiki.example.com, upstream: \"http://127.0.0.1:1\"}]}\n"
 	good := write("good.yaml", start+"storage: {url: \"sqlite:"+filepath.Join(dir, "a.db")+"\"}\n"+gate)
+	tokens := write("tokens.yaml", start+"storage: {url: \"sqlite:"+filepath.Join(dir, "a.db")+"\"}\n"+"tokens: {audiences: [{id: api}]}\npersonal_tokens: {enabled: true}\n")
 	unstored := write("unstored.yaml", start+"storage: {url: none}\n")
 	wrong := write("wrong.yaml", start+"sesion: {}\n")
 	empty := write("empty.pem", "")
-	var said bytes.Buffer
-	if code := run(t.Context(), []string{"migrate", "up", "-c", good}, nil, strings.NewReader(""), &said, &said); code != exitOK {
-		t.Fatalf("migrate up: exit code %d\n%s", code, &said)
+	for _, line := range []string{"migrate up", "users create --email ann@x.test"} {
+		var said bytes.Buffer
+		if code := run(t.Context(), append(strings.Fields(line), "-c", good), nil, strings.NewReader(""), &said, &said); code != exitOK {
+			t.Fatalf("%s: exit code %d\n%s", line, code, &said)
+		}
 	}
+	name := func(characters int) string { return strings.Repeat("é", characters) }
 	for line, want := range map[string]int{
 		"version":                    exitOK,
 		"help users":                 exitOK,
 		"users -c GOOD":              exitOK,
 		"users export --all -c GOOD": exitOK,
 		"audit -c GOOD":              exitOK,
-		"audit --since 2026-11-01 --event user.blocked,user.unblocked -c GOOD": exitOK,
+		"audit --since 2026-11-01 --event user.blocked,user.unblocked -c GOOD":      exitOK,
+		"users create --email bob@x.test --name " + name(100) + " -c GOOD":          exitOK,
+		"users set ann@x.test --name " + name(100) + " -c GOOD":                     exitOK,
+		"tokens create ann@x.test --name " + name(64) + " --audience api -c TOKENS": exitOK,
+		"tokens create ann@x.test --name b --audience api --expires 1m -c TOKENS":   exitOK,
 
-		"users show nobody -c GOOD":                          exitFailed,
-		"users export nobody -c GOOD":                        exitFailed,
-		"audit --user nobody -c GOOD":                        exitFailed,
-		"sessions nobody -c GOOD":                            exitFailed,
-		"users -c UNSTORED":                                  exitFailed,
-		"audit -c UNSTORED":                                  exitFailed,
-		"keys list -c GOOD":                                  exitFailed,
-		"check --offline -c WRONG":                           exitFailed, // it reports what it found
-		"healthcheck --url http://127.0.0.1:1/livez -c GOOD": exitUsage,
+		"users create --email ann@x.test --name b -c GOOD":         exitFailed,
+		"users set nobody --name " + name(101) + " -c GOOD":        exitFailed,
+		"tokens create nobody --name b --audience nope -c TOKENS":  exitFailed,
+		"tokens create ann@x.test --name b --audience api -c GOOD": exitFailed,
+		"users show nobody -c GOOD":                                exitFailed,
+		"users export nobody -c GOOD":                              exitFailed,
+		"audit --user nobody -c GOOD":                              exitFailed,
+		"sessions nobody -c GOOD":                                  exitFailed,
+		"users -c UNSTORED":                                        exitFailed,
+		"audit -c UNSTORED":                                        exitFailed,
+		"keys list -c GOOD":                                        exitFailed,
+		"check --offline -c WRONG":                                 exitFailed, // it reports what it found
+		"healthcheck --url http://127.0.0.1:1/livez -c GOOD":       exitUsage,
 
-		"serv":                                            exitUsage,
-		"help serv":                                       exitUsage,
-		"users shw":                                       exitUsage,
-		"users --what":                                    exitUsage,
-		"users -c WRONG":                                  exitUsage,
-		"users -c MISSING":                                exitUsage,
-		"serve -c WRONG":                                  exitUsage,
-		"users list --limit=-1 -c GOOD":                   exitUsage,
-		"users export -c GOOD":                            exitUsage,
-		"users export a --all -c GOOD":                    exitUsage,
-		"users end-sessions -c GOOD":                      exitUsage,
-		"users delete nobody":                             exitUsage,
-		"users set a -c GOOD":                             exitUsage,
-		"users create --email nothing -c GOOD":            exitUsage,
-		"audit --since soon -c GOOD":                      exitUsage,
-		"audit --until soon -c GOOD":                      exitUsage,
-		"audit --event user.blockd -c GOOD":               exitUsage,
-		"tokens create a --name b --expires soon -c GOOD": exitUsage,
-		"migrate issuer nowhere -c GOOD":                  exitUsage,
-		"migrate compat strange -c GOOD":                  exitUsage,
-		"probe --ca-file MISSING -c GOOD":                 exitUsage,
-		"probe --ca-file EMPTY -c GOOD":                   exitUsage,
-		"probe --cookie-file MISSING -c GOOD":             exitUsage,
-		"probe --rate 0 -c GOOD":                          exitUsage,
-		"dev --listen nowhere":                            exitUsage,
-		"dev --host 0.0.0.0 -c GOOD":                      exitUsage,
-		"users --dev MISSING":                             exitUsage,
-		"migrate-from next-auth --url nowhere":            exitUsage,
-		"migrate-from next-auth -o EMPTY":                 exitUsage,
-		"rules test MISSING -c GOOD":                      exitUsage,
-		"completion tcsh":                                 exitUsage,
+		"serv":                          exitUsage,
+		"help serv":                     exitUsage,
+		"users shw":                     exitUsage,
+		"users --what":                  exitUsage,
+		"users -c WRONG":                exitUsage,
+		"users -c MISSING":              exitUsage,
+		"serve -c WRONG":                exitUsage,
+		"users list --limit=-1 -c GOOD": exitUsage,
+		"users export -c GOOD":          exitUsage,
+		"users export a --all -c GOOD":  exitUsage,
+		"users end-sessions -c GOOD":    exitUsage,
+		"users delete nobody":           exitUsage,
+		"users set a -c GOOD":           exitUsage,
+		"users create --email cid@x.test --name " + name(101) + " -c GOOD":               exitUsage,
+		"users set ann@x.test --name " + name(101) + " -c GOOD":                          exitUsage,
+		"users set ann@x.test --yes --email dan@x.test --name " + name(101) + " -c GOOD": exitUsage,
+		"tokens create ann@x.test --name b --audience nope -c TOKENS":                    exitUsage,
+		"tokens create ann@x.test --name b --host * -c TOKENS":                           exitUsage,
+		"tokens create ann@x.test --name b -c TOKENS":                                    exitUsage,
+		"tokens create ann@x.test --name " + name(65) + " --audience api -c TOKENS":      exitUsage,
+		"tokens create ann@x.test --name b --audience api --expires 1s -c TOKENS":        exitUsage,
+		"tokens create ann@x.test --name b --audience api --expires 367d -c TOKENS":      exitUsage,
+		"users create --email nothing -c GOOD":                                           exitUsage,
+		"audit --since soon -c GOOD":                                                     exitUsage,
+		"audit --until soon -c GOOD":                                                     exitUsage,
+		"audit --event user.blockd -c GOOD":                                              exitUsage,
+		"tokens create a --name b --expires soon -c GOOD":                                exitUsage,
+		"migrate issuer nowhere -c GOOD":                                                 exitUsage,
+		"migrate compat strange -c GOOD":                                                 exitUsage,
+		"probe --ca-file MISSING -c GOOD":                                                exitUsage,
+		"probe --ca-file EMPTY -c GOOD":                                                  exitUsage,
+		"probe --cookie-file MISSING -c GOOD":                                            exitUsage,
+		"probe --rate 0 -c GOOD":                                                         exitUsage,
+		"dev --listen nowhere":                                                           exitUsage,
+		"dev --host 0.0.0.0 -c GOOD":                                                     exitUsage,
+		"users --dev MISSING":                                                            exitUsage,
+		"migrate-from next-auth --url nowhere":                                           exitUsage,
+		"migrate-from next-auth -o EMPTY":                                                exitUsage,
+		"rules test MISSING -c GOOD":                                                     exitUsage,
+		"completion tcsh":                                                                exitUsage,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			args := strings.Fields(strings.NewReplacer("GOOD", good, "UNSTORED", unstored, "WRONG", wrong, "EMPTY", empty, "MISSING", filepath.Join(dir, "missing")).Replace(line))
+			args := strings.Fields(strings.NewReplacer("GOOD", good, "TOKENS", tokens, "UNSTORED", unstored, "WRONG", wrong, "EMPTY", empty, "MISSING", filepath.Join(dir, "missing")).Replace(line))
 			if code := run(t.Context(), args, nil, strings.NewReader(""), &out, &out); code != want {
 				t.Errorf("exit code %d, want %d\n%s", code, want, &out)
 			}

@@ -8,6 +8,7 @@ import (
 	"authsvc"
 	"authsvc/adapter"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/text"
 )
 
 type tokensCommand struct {
@@ -64,6 +65,8 @@ func (c tokensCreate) Run(p *program) error {
 			return errors.New("personal_tokens.enabled is not set, so the token would not be accepted")
 		case errors.Is(err, adapter.ErrTooMany):
 			return errors.New("the user has 100 personal access tokens, which is the maximum: revoke one with `authsvc tokens revoke`")
+		case errors.As(err, new(*text.Invalid)):
+			return wrongValue(err)
 		case err != nil:
 			return errors.New(strings.ReplaceAll(err.Error(), "authsvc: ", ""))
 		}

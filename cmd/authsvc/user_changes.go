@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"authsvc"
 	"authsvc/adapter"
+	"authsvc/internal/text"
 	"authsvc/internal/text/plainlog"
 )
 
@@ -44,7 +46,7 @@ func (c usersCreate) Run(p *program) error {
 		}
 		u, err := p.engine.CreateUser(p.ctx, u)
 		if err != nil {
-			return addressTaken(err, c.Email)
+			return wrongValue(addressTaken(err, c.Email))
 		}
 		return p.printUser("added", u, c.JSON)
 	})
@@ -99,7 +101,7 @@ func (c usersSet) Run(p *program) error {
 			if err != nil && c.Email != nil {
 				err = addressTaken(err, *c.Email)
 			}
-			return err
+			return wrongValue(err)
 		})
 	})
 }
@@ -118,6 +120,16 @@ func addressTaken(err error, address string) error {
 		return fmt.Errorf("a user with the address %q already exists", truncate(address))
 	}
 	return err
+}
+
+// wrongValue marks an error about the value of a flag as a mistake in the command line.
+// Other errors stay as they are.
+func wrongValue(err error) error {
+	var invalid *text.Invalid
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strings.ReplaceAll(invalid.Error(), "authsvc: ", ""), errUsage)
 }
 
 // printUser prints the change and the user, or the user as JSON.

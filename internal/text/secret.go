@@ -10,14 +10,15 @@ import (
 // word by chance.
 const minSecret = 8
 
-// Redact replaces a secret in a text. A secret of fewer than 8 bytes is replaced only
-// where it is a word of its own: inside other words it is there by chance, and masking it
-// would spoil the text and show the secret's letters.
+// Redact replaces a secret in a text. A secret of fewer than 8 bytes stays where letters
+// join it on both sides: inside another word it is there by chance, and masking it would
+// spoil the text and show the secret's letters. A letter on one side alone may belong to
+// an escape, as in \x00hunter2 or %0ahunter2.
 func Redact(s, secret, mask string) string {
 	if secret == "" {
 		return s
 	}
-	if len(secret) >= minSecret {
+	if len(secret) >= minSecret || !isWord(secret) {
 		return strings.ReplaceAll(s, secret, mask)
 	}
 	var out strings.Builder
@@ -34,23 +35,26 @@ func Redact(s, secret, mask string) string {
 		out.WriteString(rest[:i])
 		rest = rest[i:]
 		after, _ := utf8.DecodeRuneInString(rest[len(secret):])
-		first, _ := utf8.DecodeRuneInString(secret)
-		last, width := utf8.DecodeLastRuneInString(secret)
-		if joined(before, first) || joined(last, after) {
-			_, width = utf8.DecodeRuneInString(rest)
+		if unicode.IsLetter(before) && unicode.IsLetter(after) {
+			first, width := utf8.DecodeRuneInString(rest)
 			out.WriteString(rest[:width])
 			before, rest = first, rest[width:]
 			continue
 		}
 		out.WriteString(mask)
-		before, rest = last, rest[len(secret):]
+		before, rest = 0, rest[len(secret):]
 	}
 }
 
 // Reveals reports whether a text has a secret that Redact would replace.
 func Reveals(s, secret string) bool { return Redact(s, secret, "") != s }
 
-// joined reports whether two characters belong to one word.
-func joined(a, b rune) bool { return inWord(a) && inWord(b) }
+// isWord reports whether a secret begins and ends with a letter or digit, so that it can
+// be inside another word.
+func isWord(secret string) bool {
+	first, _ := utf8.DecodeRuneInString(secret)
+	last, _ := utf8.DecodeLastRuneInString(secret)
+	return inWord(first) && inWord(last)
+}
 
-func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

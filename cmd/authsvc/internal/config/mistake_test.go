@@ -190,7 +190,7 @@ func TestSecretEncodings(t *testing.T) {
 	const mark, wide = "begins with a byte order mark; write it as UTF-8 without", "is in UTF-16, or binary; write it as UTF-8 without"
 	checkMistakes(t, map[string]mistakeCase{
 		"plain":               {file: validFile, env: file(secret + "\r\n")},
-		"a mark inside":       {file: validFile, env: file(secret + "\ufeff\n")},
+		"a mark inside":       {file: validFile, env: file(secret + "\ufeff\n"), want: []string{"AUTHSVC_SECRET_FILE: secret contains a byte order mark (U+FEFF), which would be part of it; delete it"}},
 		"UTF-8 with a mark":   {file: validFile, env: file("\ufeff" + secret + "\r\n"), want: []string{"AUTHSVC_SECRET_FILE: secret " + mark}},
 		"UTF-16":              {file: validFile, env: file("\xff\xfe" + utf16le(secret+"\r\n")), want: []string{"AUTHSVC_SECRET_FILE: secret " + wide}},
 		"UTF-16 without mark": {file: validFile, env: file(utf16le(secret)), want: []string{"AUTHSVC_SECRET_FILE: secret " + wide}},

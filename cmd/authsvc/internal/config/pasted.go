@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -10,11 +11,28 @@ import (
 // and '.
 const typographicQuotes = "“”„‟‘’‚‛«»‹›"
 
-// invisible names the characters that look like a space or like nothing, and that come
-// along when text is copied.
-var invisible = map[rune]string{
-	'\u00a0': "a non-breaking space", '\u202f': "a non-breaking space", '\u2007': "a non-breaking space", '\u00ad': "a soft hyphen",
-	'\u200b': "a zero-width character", '\u200c': "a zero-width character", '\u200d': "a zero-width character", '\u2060': "a zero-width character",
+// invisibleName names a character that looks like a space or like nothing, other than
+// the space itself, and that comes along when text is copied. Otherwise it returns "".
+func invisibleName(r rune) string {
+	switch {
+	case r == ' ':
+		return ""
+	case r == '\u00a0', r == '\u202f', r == '\u2007':
+		return "a non-breaking space"
+	case r == '\u00ad':
+		return "a soft hyphen"
+	case r == '\ufeff':
+		return "a byte order mark"
+	case r >= '\u200b' && r <= '\u200d', r == '\u2060':
+		return "a zero-width character"
+	case unicode.Is(unicode.Zs, r):
+		return "a space other than U+0020"
+	case unicode.In(r, unicode.Zl, unicode.Zp):
+		return "a line or paragraph separator"
+	case unicode.Is(unicode.Cf, r):
+		return "a formatting character"
+	}
+	return ""
 }
 
 // pastedProblem returns which character in a value was copied from a web page by
@@ -29,7 +47,7 @@ func (v value) pastedProblem() (problem, fix string) {
 		return fmt.Sprintf("ends with a typographic quote (%U), which would be part of it", last), `write " or ' around it, or nothing`
 	}
 	for _, r := range v.text {
-		if name := invisible[r]; name != "" {
+		if name := invisibleName(r); name != "" {
 			return fmt.Sprintf("contains %s (%U), which would be part of it", name, r), "delete it, or type the value again: it often comes along when text is copied"
 		}
 	}
