@@ -26,6 +26,7 @@ func Example() {
 		Adapter: memory.New(),
 	}
 	if *dev {
+		config.Cookies.Prefix = "app" // browsers send the cookies of localhost to every port
 		d, err := devidp.Start(&config, devidp.Options{})
 		if err != nil {
 			log.Fatal(err)

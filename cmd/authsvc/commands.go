@@ -76,7 +76,7 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 
 type devCommand struct {
 	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider uses the next port, or the port after it if --url has that one. Default: localhost:3000 or, with -c, its listen or the port of its url."`
-	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
+	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container. --listen :PORT then chooses the port."`
 	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port. With -c: the whole url. Default with -c: url, moved to localhost."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
 	Dir      string `placeholder:"DIR" default:".authsvc" help:"The folder for the database, the people and the mails. One dev at a time can use it."`
@@ -95,11 +95,18 @@ func (c *devCommand) Run(p *program) error {
 	case p.configPath != "":
 		return c.serve(p)
 	}
-	c.Listen = cmp.Or(c.Listen, "localhost:3000")
+	usual := "localhost:3000"
+	if c.Host != "" {
+		usual = ":3000"
+	}
+	c.Listen = cmp.Or(c.Listen, usual)
 	host, port, err := net.SplitHostPort(c.Listen)
 	number, numErr := strconv.Atoi(port)
 	if err != nil || numErr != nil {
 		return fmt.Errorf("--listen %s is not HOST:PORT, such as localhost:3000: %w", c.Listen, errUsage)
+	}
+	if c.Host != "" && host != "" && host != c.Host {
+		return fmt.Errorf("--listen %s and --host %s name different addresses; write --listen %s: %w", c.Listen, c.Host, net.JoinHostPort(c.Host, port), errUsage)
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

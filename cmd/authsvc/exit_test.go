@@ -60,6 +60,7 @@ func TestExitCodes(t *testing.T) {
 		"check --offline -c WRONG":                                 exitFailed, // it reports what it found
 		"healthcheck --url http://127.0.0.1:1/livez -c GOOD":       exitUsage,
 
+		"dev --host 0.0.0.0 --listen localhost:1": exitUsage,
 		"serv":                          exitUsage,
 		"help serv":                     exitUsage,
 		"users shw":                     exitUsage,

@@ -97,6 +97,7 @@ func deployed(ctx context.Context, c *authsvc.Config) (end func() error, err err
 // when the program ends.
 func local(_ context.Context, c *authsvc.Config) (end func() error, err error) {
 	c.Adapter = memory.New()
+	c.Cookies.Prefix = "embed" // browsers send the cookies of localhost to every port
 	c.Secrets = []string{rand.Text() + rand.Text()}
 	d, err := devidp.Start(c, devidp.Options{})
 	if err != nil {

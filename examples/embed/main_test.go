@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -155,6 +156,10 @@ func TestDev(t *testing.T) {
 	}
 	if a, err := b.Form(to.String(), url.Values{"person": {"ada"}}); err != nil || !strings.Contains(a.Text, "You are Ada Lovelace") {
 		t.Errorf("not signed in: %v, %v", a, err)
+	}
+	cookies := b.Client.Jar.Cookies(open.URL)
+	if len(cookies) == 0 || slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return !strings.HasPrefix(c.Name, "embed.") }) {
+		t.Errorf("with the cookies %v, it cannot run beside authsvc dev", cookies)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("it left %v, %v", files, err)

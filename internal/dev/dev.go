@@ -28,7 +28,6 @@ import (
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/protocol/weburl"
-	"authsvc/internal/seal"
 	"authsvc/internal/text/plainlog"
 	"authsvc/mail"
 )
@@ -115,6 +114,7 @@ type world struct {
 	idpPort int
 	lock    *Lock
 	store   *sqlite.Store
+	file    fs.FileInfo // of the database when it was opened
 	mailbox *mailbox.Server
 	idp     *idp.Provider
 	client  idp.Client
@@ -158,46 +158,6 @@ func (w *world) prepare(context.Context) error {
 	return err
 }
 
-// MakeDir creates the folder of dev if it is missing, with a .gitignore, because the
-// folder contains secrets.
-func MakeDir(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil // leaves an existing folder as it is
-	}
-	err := os.MkdirAll(dir, 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot create the dev folder: %w", err)
-	}
-	return nil
-}
-
-// KeepURLs writes the URL of the service and the issuer of the identity provider to a
-// file in the folder of dev. The records in the store are bound to both, so commands
-// that use the store read them.
-func KeepURLs(dir, name, url, issuer string) error {
-	if err := os.WriteFile(filepath.Join(dir, name+urlsExt), []byte(url+"\n"+issuer+"\n"), 0o600); err != nil {
-		return fmt.Errorf("URLs of dev: %w", err)
-	}
-	return nil
-}
-
-// ReadURLs reads the file of KeepURLs. If there is none, the error is [fs.ErrNotExist].
-func ReadURLs(dir, name string) (url, issuer string, err error) {
-	path := filepath.Join(dir, name+urlsExt)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", err
-	}
-	lines := strings.Fields(string(raw))
-	if len(lines) != 2 {
-		return "", "", fmt.Errorf("%s is damaged; start dev again", path)
-	}
-	return lines[0], lines[1], nil
-}
-
 // setAddresses sets the URLs of the pages as the browser sees them.
 func (w *world) setAddresses() error {
 	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
@@ -227,32 +187,13 @@ func loopbackOrigin(raw string) bool {
 	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
-// Keep returns the secret in a file of the folder of dev. It creates the secret if the
-// file is missing.
-func Keep(dir, name string) (string, error) {
-	path := filepath.Join(dir, name)
-	raw, err := os.ReadFile(path)
-	if err == nil && len(strings.TrimSpace(string(raw))) >= 43 {
-		return strings.TrimSpace(string(raw)), nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s of dev: %w", name, err)
-	}
-	if err == nil {
-		return "", fmt.Errorf("%s is damaged; remove it; everyone must then sign in again", path)
-	}
-	secret := seal.Token()
-	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("%s of dev: %w", name, err)
-	}
-	return secret, nil
-}
-
 func (w *world) openStore(ctx context.Context) (err error) {
 	if err := KeepURLs(w.Dir, StoreName, w.origin, w.issuer); err != nil {
 		return err
 	}
-	w.store, err = sqlite.Open(ctx, filepath.Join(w.Dir, StoreName+".db"), sqlite.Options{Migrate: true})
+	if w.store, err = sqlite.Open(ctx, w.databasePath(), sqlite.Options{Migrate: true}); err == nil {
+		w.file, err = os.Stat(w.databasePath())
+	}
 	return err
 }
 
@@ -286,6 +227,9 @@ func (w *world) openService(ctx context.Context) error {
 		Theme:     authsvc.Theme{SiteName: "Your application"},
 		Events:    authsvc.Events{Audit: w.tell},
 		Account:   authsvc.AccountOptions{Delete: true},
+	}
+	if !w.Shared {
+		config.Callbacks.Redirect = redirect
 	}
 	if w.hasFront() {
 		w.passedOn(&config)

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -24,6 +25,19 @@ func (w *world) passedOn(config *authsvc.Config) {
 	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	config.ForwardedHost = true
 	config.InternalHosts = []string{hostOf(w.local)}
+}
+
+// redirect lets a callbackUrl lead to the service and to every program on this machine. It
+// is the Redirect callback of a service that only this machine can reach; serve has a list
+// instead.
+func redirect(_ context.Context, to, own string) string {
+	if strings.HasPrefix(to, "/") {
+		return to // the engine allows only paths
+	}
+	if origin, clean, ok := weburl.Parse(to); ok && (origin == own || loopbackOrigin(origin)) {
+		return clean
+	}
+	return ""
 }
 
 func hostOf(origin string) string {

@@ -58,7 +58,7 @@ const inLog = "the log line of this request says why"
 // refused prints an event that tell deferred to its log line, with the cause.
 func (w *world) refused(request, cause string) {
 	if v, ok := w.untold.LoadAndDelete(request); ok {
-		w.print(v.(authsvc.AuditEvent), sentence(v.(authsvc.AuditEvent), cause))
+		w.print(v.(authsvc.AuditEvent), sentence(v.(authsvc.AuditEvent), cause+w.removed()))
 	}
 }
 
@@ -94,7 +94,7 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 		if about, count, found := strings.Cut(cause, " says why ("); found { // the line of that request is here
 			cause = strings.Replace(about, "the log line of", "as in", 1) + " (" + count
 		}
-		line = sentence(e, cause+w.advice(ctx, e))
+		line = sentence(e, cause+w.advice(ctx, e)+w.removed())
 	}
 	w.print(e, line)
 }

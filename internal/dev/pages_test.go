@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,15 @@ func TestSnippets(t *testing.T) {
 	checkGoSnippet(t, program)
 	if strings.Contains(program, "err.Error()") || !strings.Contains(program, "http.StatusServiceUnavailable") {
 		t.Errorf("if the session cannot be read, the program must answer 503 without details:\n%s", program)
+	}
+	own := regexp.MustCompile(`Cookies: authsvc\.CookieOptions\{Prefix: "([a-z]+)"\}`).FindStringSubmatch(program)
+	if own == nil {
+		t.Fatalf("the program must have cookie names of its own, because dev is on the same host:\n%s", program)
+	}
+	v.get("/api/auth/csrf")
+	cookies := v.Client.Jar.Cookies(&url.URL{Scheme: "http", Host: "localhost", Path: "/"})
+	if len(cookies) == 0 || slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return strings.HasPrefix(c.Name, own[1]+".") }) {
+		t.Errorf("dev has the cookies %v, and the program those of the prefix %q", cookies, own[1])
 	}
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -157,6 +157,9 @@ func TestSharedSignsIn(t *testing.T) {
 	_, token := lastInvitation(t, out)
 	v := &visitor{t, browser.New(fmt.Sprintf("http://localhost:%d", port), nil).Follow()}
 	v.get("/?token=" + token)
+	if got := v.callbackOf("http://localhost:8000/"); got != v.Base {
+		t.Errorf("a sign-in leads to %s, which is another machine for some browsers", got)
+	}
 	people := v.post("/api/auth/signin/dev", "callbackUrl", "/")
 	if !strings.HasPrefix(people.Request.URL.Path, "/dev-id/") || people.Request.URL.Port() != fmt.Sprint(port) {
 		t.Fatalf("people are at %s", people.Request.URL)
