@@ -3,10 +3,8 @@ package memory
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"authsvc/adapter"
 )
@@ -202,44 +200,6 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *adapter.Revocation
 // ListUsers implements [adapter.Adapter].
 func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []adapter.User, err error) {
 	return a.SearchUsers(ctx, adapter.UserQuery{After: after, Limit: limit})
-}
-
-// SearchUsers implements [adapter.Adapter].
-func (a *Store) SearchUsers(ctx context.Context, q adapter.UserQuery) (list []adapter.User, err error) {
-	err = a.do(ctx, func() error {
-		for id := range a.following(q) {
-			p := a.people[id]
-			if len(list) >= q.Limit {
-				break
-			}
-			if (!q.Blocked || !p.Blocked.IsZero()) && (q.Due.IsZero() || !p.DeleteAfter.IsZero() && !p.DeleteAfter.After(q.Due)) {
-				list = append(list, a.withEpochs(a.users[id]))
-			}
-		}
-		return nil
-	})
-	return list, err
-}
-
-// following yields the ids of users from the start of a page on: those whose address has
-// the prefix, in the order of addresses, or all in the order of ids.
-func (a *Store) following(q adapter.UserQuery) iter.Seq[string] {
-	if q.Prefix == "" {
-		ids := slices.DeleteFunc(slices.Collect(maps.Keys(a.users)), func(id string) bool { return id <= q.After })
-		slices.Sort(ids)
-		return slices.Values(ids)
-	}
-	return func(yield func(string) bool) {
-		first, there := slices.BinarySearch(a.addresses, max(q.After, q.Prefix))
-		if there && q.After != "" && a.addresses[first] == q.After {
-			first++
-		}
-		for _, email := range a.addresses[first:] {
-			if !strings.HasPrefix(email, q.Prefix) || !yield(a.emails[email]) {
-				return
-			}
-		}
-	}
 }
 
 func accountKeys(acc adapter.Account) []key { return []key{{"account.id", acc.ID}} }

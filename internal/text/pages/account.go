@@ -2,7 +2,6 @@ package pages
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -109,25 +108,6 @@ func (v AccountView) DoneKey() string {
 		return "account.done." + v.Done
 	}
 	return ""
-}
-
-// Date returns the day of t, in UTC, in words.
-func (w words) Date(t time.Time) (string, error) {
-	t = t.UTC()
-	month, err := w.T("month." + strconv.Itoa(int(t.Month())))
-	if err != nil {
-		return "", err
-	}
-	return w.T("date", t.Day(), month, t.Year())
-}
-
-// Time returns the day and the minute of t, in UTC, in words.
-func (w words) Time(t time.Time) (string, error) {
-	day, err := w.Date(t)
-	if err != nil {
-		return "", err
-	}
-	return w.T("time", day, t.UTC().Format("15:04"))
 }
 
 // Ago returns a past duration in words.

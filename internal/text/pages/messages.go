@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -283,4 +284,23 @@ func (w words) keyOf(prefix, code string) string {
 		return prefix + "." + code
 	}
 	return prefix + ".default"
+}
+
+// Date returns the day of t, in UTC, in words.
+func (w words) Date(t time.Time) (string, error) {
+	t = t.UTC()
+	month, err := w.T("month." + strconv.Itoa(int(t.Month())))
+	if err != nil {
+		return "", err
+	}
+	return w.T("date", t.Day(), month, t.Year())
+}
+
+// Time returns the day and the minute of t, in UTC, in words.
+func (w words) Time(t time.Time) (string, error) {
+	day, err := w.Date(t)
+	if err != nil {
+		return "", err
+	}
+	return w.T("time", day, t.UTC().Format("15:04"))
 }
