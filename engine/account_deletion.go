@@ -96,6 +96,13 @@ func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error 
 }
 
 func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by reporter) error {
+	return ac.cancelDeletionIf(ctx, userID, func(authsvc.User) bool { return true }, by)
+}
+
+// cancelDeletionIf is like cancelDeletion. It returns ErrNotFound if the user is not
+// allowed to cancel the deletion: it asks under the lease, when no other deletion of the
+// user can begin.
+func (ac *accountRoom) cancelDeletionIf(ctx context.Context, userID string, allowed func(authsvc.User) bool, by reporter) error {
 	name, holder := deletionLease(userID), seal.UUIDv7()
 	release, err := ac.fleet.LeaseAs(ctx, name, holder)
 	if err != nil {
@@ -108,6 +115,9 @@ func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by rep
 	}
 	if u, err = ac.underLease(ctx, userID, holder); err != nil {
 		return err
+	}
+	if !allowed(u) {
+		return adapter.ErrNotFound
 	}
 	if err := ac.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"authsvc"
@@ -135,7 +136,8 @@ func (e *exporting) addPerson(p adapter.Person) {
 }
 
 // findEvents records where the pages of a user's events begin, and keeps the newest
-// ones. The store lists the oldest events first.
+// ones. The store lists the oldest events first. Events up to the deletion of a user are
+// those of an earlier user with the same id: some stores give an id again.
 func (e *exporting) findEvents(ctx context.Context, userID string) error {
 	if e.s.auditor.Store() == nil {
 		return nil
@@ -147,6 +149,10 @@ func (e *exporting) findEvents(ctx context.Context, userID string) error {
 		if err != nil {
 			return err
 		}
+		if i := lastDeletion(page); i >= 0 {
+			e.events, q.Since, q.After = nil, page[i].Time, page[i].ID
+			continue
+		}
 		if len(page) > 0 {
 			e.events = append(e.events, q)
 		}
@@ -157,6 +163,17 @@ func (e *exporting) findEvents(ctx context.Context, userID string) error {
 		last := page[len(page)-1]
 		q.Since, q.After = last.Time, last.ID
 	}
+}
+
+// lastDeletion returns the index of the last event that reports the deletion of a user,
+// or -1.
+func lastDeletion(page []authsvc.AuditRecord) int {
+	for i, r := range slices.Backward(page) {
+		if r.Name == "user.deleted" {
+			return i
+		}
+	}
+	return -1
 }
 
 // write writes the export, with one page of events in memory at a time.

@@ -170,3 +170,43 @@ func TestExportEvents(t *testing.T) {
 		t.Errorf("%d events, from %s to %s", len(own), own[0], own[len(own)-1])
 	}
 }
+
+// TestExportOfReusedID checks that the events of an earlier user with the same id are not
+// in an export, however many there are.
+func TestExportOfReusedID(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]int{"none (twin)": 0, "on one page": 3, "at the end of a page": 249, "on several pages": 700} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := arena.Start(t, func(c *authsvc.Config) { c.Audit.Store = true })
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			id := readAccount(t, b).User.ID
+			var list []authsvc.AuditRecord
+			add := func(name, reason string) {
+				at := time.Now().Add(time.Duration(len(list))*time.Second - time.Hour)
+				list = append(list, authsvc.AuditRecord{ID: fmt.Sprintf("%08d", len(list)), AuditEvent: authsvc.AuditEvent{Name: name, Time: at, Outcome: authsvc.AuditSuccess, Reason: reason, UserID: id}})
+			}
+			if before > 0 {
+				add("user.deleted", "earlier") // of the first user with this id
+				for range before - 1 {
+					add("sign_in.succeeded", "earlier")
+				}
+				add("user.deleted", "earlier")
+			}
+			for range 300 {
+				add("sign_in.succeeded", "own")
+			}
+			if err := w.Store.(authsvc.AuditLog).PutAudit(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			count := map[string]int{}
+			for _, one := range exported(t, b.Get("/api/auth/account/export").Text).Events {
+				count[one.Reason]++
+			}
+			if count["earlier"] != 0 || count["own"] != 300 {
+				t.Errorf("%v", count)
+			}
+		})
+	}
+}

@@ -1,13 +1,16 @@
 package engine_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"authsvc"
 	"authsvc/adapter"
+	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -115,6 +118,61 @@ func TestKeepByLink(t *testing.T) {
 	}
 	if a := pressKeep(reader, again, "json", "true"); a.StatusCode != http.StatusOK || !deletionOf(t, w, user).IsZero() {
 		t.Errorf("twin: unblocked: %d %s", a.StatusCode, a.Text)
+	}
+}
+
+// An afterGetUser store calls act once, after it has read a user.
+type afterGetUser struct {
+	adapter.Adapter
+	act atomic.Pointer[func()]
+}
+
+func (s *afterGetUser) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	u, err := s.Adapter.GetUser(ctx, id)
+	if act := s.act.Swap(nil); act != nil {
+		(*act)()
+	}
+	return u, err
+}
+
+// TestKeepLinkRaces checks that a mailed link does not cancel another deletion, or the
+// deletion of a blocked user, if that changes after the link was checked.
+func TestKeepLinkRaces(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(100 * 24 * time.Hour).UTC().Truncate(time.Millisecond)
+	for name, tt := range map[string]struct {
+		change func(w *arena.World, user string) error
+		kept   bool
+	}{
+		"another deletion": {func(w *arena.World, user string) error {
+			return w.Store.SetPerson(t.Context(), user, adapter.PersonUpdate{DeleteAfter: &later}, nil)
+		}, false},
+		"blocked":          {func(w *arena.World, user string) error { return w.Block(t.Context(), user, "spam") }, false},
+		"unchanged (twin)": {func(*arena.World, string) error { return nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &afterGetUser{Adapter: memory.New()}
+			w := arena.Start(t, func(c *authsvc.Config) { deletable(c); c.Adapter = store })
+			b, reader := w.Browser(), w.Browser()
+			b.SignInByMail(w, "ada@app.test")
+			user := w.Person(t, b)
+			if _, err := w.ScheduleDeletion(t.Context(), user); err != nil {
+				t.Fatal(err)
+			}
+			link := keepLinkOf(w.Mail.Notice(t))
+			reader.CSRF()
+			var err error
+			act := func() { err = tt.change(w, user) }
+			store.act.Store(&act)
+			a := pressKeep(reader, link, "json", "true")
+			if err != nil || store.act.Load() != nil {
+				t.Fatalf("not changed: %v", err)
+			}
+			if kept := deletionOf(t, w, user).IsZero(); kept != tt.kept || (a.StatusCode == http.StatusOK) != tt.kept || !tt.kept && !answers(a, http.StatusNotFound, "NotFound") {
+				t.Errorf("kept: %v, %d %s", kept, a.StatusCode, a.Text)
+			}
+		})
 	}
 }
 

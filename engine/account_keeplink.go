@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter"
@@ -39,28 +40,33 @@ func (ac *accountRoom) keepURL(u authsvc.User) string {
 	return weburl.WithQuery(ac.site.base+"/account/keep", "token", token)
 }
 
-// openKeepLink returns the user whose deletion a token cancels. It returns ErrNotFound
-// if the token is not valid, if that deletion was cancelled or is due, or if the user is
-// blocked: a blocked user could not keep the account by signing in either.
-func (ac *accountRoom) openKeepLink(rq *request, token string) (u authsvc.User, err error) {
+// cancels reports whether a link cancels the deletion of u: that deletion must not be
+// cancelled or due, and u must not be blocked. A blocked user could not keep the account
+// by signing in either.
+func (link *keepLink) cancels(u authsvc.User, now time.Time) bool {
+	return u.DeleteAfter.UnixMilli() == link.DeleteAfter && now.Before(u.DeleteAfter) && u.Blocked.IsZero()
+}
+
+// openKeepLink returns the link that a token seals, and its user. It returns ErrNotFound
+// if the token is not valid, or if the link cancels nothing.
+func (ac *accountRoom) openKeepLink(rq *request, token string) (link keepLink, u authsvc.User, err error) {
 	if len(token) > maxKeepToken {
-		return u, adapter.ErrNotFound
+		return link, u, adapter.ErrNotFound
 	}
-	var link keepLink
 	raw, _, err := ac.keepKey.Open(token)
 	if err != nil || json.Unmarshal(raw, &link) != nil {
-		return u, adapter.ErrNotFound
+		return link, u, adapter.ErrNotFound
 	}
 	u, err = ac.Adapter.GetUser(rq.ctx, link.UserID)
-	if err == nil && (u.DeleteAfter.IsZero() || u.DeleteAfter.UnixMilli() != link.DeleteAfter || !rq.now.Before(u.DeleteAfter) || !u.Blocked.IsZero()) {
+	if err == nil && !link.cancels(u, rq.now) {
 		err = adapter.ErrNotFound
 	}
-	return u, err
+	return link, u, err
 }
 
 // keepLinkPage handles the GET of a mailed link. It changes nothing: scanners open links.
 func (ac *accountRoom) keepLinkPage(rq *request, v pages.KeepView, token string) outcome {
-	u, err := ac.openKeepLink(rq, token)
+	_, u, err := ac.openKeepLink(rq, token)
 	switch {
 	case errors.Is(err, adapter.ErrNotFound):
 		if out := ac.mailing.countLink(rq); out != nil {
@@ -86,10 +92,11 @@ func (ac *accountRoom) keepByLink(rq *request, token string) outcome {
 	ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finishes even if the browser has gone
 	defer cancel()
 	rq.ctx = ctx
-	u, err := ac.openKeepLink(rq, token)
+	link, u, err := ac.openKeepLink(rq, token)
 	if err == nil {
 		rq.auditUser = u.ID
-		err = ac.cancelDeletion(rq.ctx, u.ID, ac.mailing.byPerson(rq))
+		allowed := func(u authsvc.User) bool { return link.cancels(u, rq.now) }
+		err = ac.cancelDeletionIf(rq.ctx, u.ID, allowed, ac.mailing.byPerson(rq))
 	}
 	switch {
 	case errors.Is(err, adapter.ErrNotFound):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"authsvc/internal/protocol/weburl"
 )
@@ -238,7 +241,7 @@ func Cookies(h http.Header, ours func(name string) bool) string {
 	return strings.Join(kept, "; ")
 }
 
-// modify removes our cookies from an answer. If the program does not set Cache-Control,
+// modify removes our cookies, and announced trailers that are forbidden, from an answer. If the program does not set Cache-Control,
 // modify also keeps the answer out of shared caches, since it may be for one user (RFC
 // 9111 section 3).
 func (p *Proxy) modify(answer *http.Response) error {
@@ -256,10 +259,18 @@ func (p *Proxy) modify(answer *http.Response) error {
 	if answer.Header["Set-Cookie"] != nil {
 		answer.Header["Set-Cookie"] = kept
 	}
+	maps.DeleteFunc(answer.Trailer, forbiddenTrailer)
 	if len(answer.Header["Cache-Control"]) == 0 && answer.StatusCode != http.StatusSwitchingProtocols {
 		answer.Header["Cache-Control"] = []string{"private"}
 	}
 	return nil
+}
+
+// forbiddenTrailer reports whether an answer must not have a header as a trailer: cookies
+// would bypass modify, and net/http only checks the trailers that were announced.
+func forbiddenTrailer(name string, _ []string) bool {
+	name = http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
+	return name == "Set-Cookie" || name == "Upgrade" || !httpguts.ValidTrailerHeader(name)
 }
 
 // failed answers if the program fails.

@@ -55,7 +55,9 @@ func (w *writer) WriteHeader(status int) {
 	}
 	if !w.sent && w.cleared {
 		for name, values := range w.before {
-			out[name] = append(slices.Clip(values), out[name]...)
+			now := out[name] // may repeat a value: an answer by [Options.Failed] sets its own
+			missing := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(now, v) })
+			out[name] = append(missing, now...)
 		}
 	}
 	w.sent = true
@@ -92,10 +94,11 @@ func (w *writer) FlushError() error {
 	return err
 }
 
-// last sends the trailers, and limits the time to send the rest after the handler is
+// last sends the trailers that are allowed, and limits the time to send the rest after the handler is
 // done.
 func (w *writer) last() {
 	if len(w.trailer) > 0 {
+		maps.DeleteFunc(w.trailer, forbiddenTrailer)
 		maps.Copy(w.ResponseWriter.Header(), w.trailer)
 	}
 	w.limits.write(w.pace.deadline(time.Now(), buffered))
