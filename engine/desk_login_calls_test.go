@@ -35,7 +35,7 @@ var callsOfSignIns = []struct {
 
 	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken SignUp"},
 	{by: "email", when: "signed in", only: authsvc.StrategyDatabase,
-		calls: "GetUserByEmail PutToken GetSession TakeToken GetSession CreateSession DeleteSession", more: "GetPerson"},
+		calls: "GetUserByEmail GetSession PutToken GetSession TakeToken GetSession CreateSession DeleteSession", more: "GetPerson"},
 	{by: "email", when: "signed in", only: authsvc.StrategyJWT,
 		calls: "GetUserByEmail PutToken TakeToken CreateSession Revoke DeleteSessionOf", more: "GetPerson"},
 	{by: "email", when: "signed out", calls: "GetUserByEmail PutToken TakeToken CreateSession", more: "GetPerson"},

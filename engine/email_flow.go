@@ -80,7 +80,11 @@ func (f *emailFlow) begin(rq *request) outcome {
 		_, reason := refusal(err, "by the signIn callback")
 		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: reason}
 	}
-	return f.mailLink(rq, address, withheld)
+	confirms, err := f.room.confirms(rq, user)
+	if err != nil {
+		return storeFailed(authsvc.CodeEmailSignin, err)
+	}
+	return f.mailLink(rq, address, confirms, withheld)
 }
 
 // deviceKey names an address in the cookie of browsers that signed in with it.
@@ -93,13 +97,13 @@ func (f *emailFlow) account(address string) authsvc.Account {
 // mailLink does the same work whether or not it sends a mail. If withheld has a name,
 // no mail is sent, for the reason in it, and the stored token stays unknown to
 // everyone.
-func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.AuditEvent) outcome {
+func (f *emailFlow) mailLink(rq *request, address string, confirms bool, withheld authsvc.AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	stored := f.room.mailing.linkDigests(plain)[0]
 	code := f.newCode()
-	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code), Confirm: rq.stepUpUser != ""})
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code), Confirm: confirms})
 	if err != nil {
 		return fail(authsvc.CodeEmailSignin, err)
 	}
@@ -124,7 +128,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	} else {
 		f.room.mailing.mails.unqueue(m)
 	}
-	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix(), Session: rq.sid()}
+	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix(), Session: rq.sid(), Confirms: confirms}
 	if f.codes {
 		e.bindCode(f.room.mailing.codeKey, stored, code, send)
 	}

@@ -24,6 +24,7 @@ type emailRequest struct {
 	Stored      string `json:"s,omitempty"` // digest of the token in the store, if the mail has a code
 	Code        string `json:"k,omitempty"` // keyed digest of Stored and the code
 	Session     string `json:"b,omitempty"` // id of the session in which it was requested, if there was one
+	Confirms    bool   `json:"f,omitempty"` // the mail is a fresh proof of the person of that session
 }
 
 // maxEmailRequests is how many open links one browser can have.
@@ -98,6 +99,17 @@ func (em *emailRoom) forgetLinks(rq *request, address string) {
 	em.setEmailRequests(rq, slices.DeleteFunc(live, func(e emailRequest) bool { return e.Address == address }))
 }
 
+// confirms reports whether a mail to user would be a fresh proof of the person who is
+// signed in here. It does not matter which form asks for the mail: any sign-in in a
+// session of the same user is one.
+func (em *emailRoom) confirms(rq *request, user authsvc.User) (bool, error) {
+	if rq.stepUpUser != "" {
+		return true, nil
+	}
+	s, err := em.keeper.current(rq)
+	return s != nil && s.UserID == user.ID, err
+}
+
 func (em *emailRoom) askedFor(rq *request, token string) bool {
 	d := seal.Digest(token)
 	live, _ := em.emailRequests(rq)
@@ -167,6 +179,9 @@ func (em *emailRoom) verifyRequestPage(rq *request) outcome {
 		} else {
 			v.SignedIn = nameOf(s)
 		}
+	}
+	if s != nil && last.Confirms {
+		v.Confirms, v.SignInURL, v.AccountURL = true, "", em.mailing.accountURL
 	}
 	return page{name: pages.VerifyRequest, view: v}
 }

@@ -219,6 +219,15 @@ func (d *Data) what() (string, error) {
 	return "", nil
 }
 
+// Where names the service: Site with Host in brackets, or Host alone if the names are
+// the same.
+func (d Data) Where() string {
+	if strings.EqualFold(d.Site, d.Host) {
+		return d.Host
+	}
+	return d.Site + " (" + d.Host + ")"
+}
+
 // Asked returns a sentence about the browser that requested the mail.
 func (d Data) Asked() (string, error) {
 	unknown, err := pages.Text(d.Language, "device.unknown")

@@ -132,6 +132,35 @@ func TestConfirmMail(t *testing.T) {
 	}
 }
 
+// TestHostOnce checks that no form of a mail repeats the host if it is also the name of
+// the service.
+func TestHostOnce(t *testing.T) {
+	t.Parallel()
+	c := composer(t, Templates{})
+	const host = "app.example.com:3455"
+	for _, lang := range []string{"en", "de"} {
+		look := looked(t, pages.Theme{})
+		signIn, notice := mailTo(lang, 10, look), mailTo(lang, 10, look)
+		confirm, invited := signIn, signIn
+		confirm.Confirm, invited.Invited, invited.Sender, notice.Notice, notice.When = true, true, "Acme <no-reply@example.com>", "linked", "now"
+		for name, d := range map[string]Data{"sign-in": signIn, "confirm": confirm, "invitation": invited, "notice": notice, "address": addressMail(lang, ChangeOld, look)} {
+			d.Host = host
+			for site, brackets := range map[string]bool{host: false, strings.ToUpper(host): false, "Acme": name != "notice" && name != "address"} {
+				d.Site = site
+				subject, text, html, err := c.Compose(d)
+				if err != nil || strings.Contains(text, "Acme ("+host+")") != brackets {
+					t.Errorf("%s, %s, %s: %v %s", lang, name, site, err, text)
+				}
+				for _, s := range []string{subject, text, html} {
+					if site != "Acme" && strings.Contains(s, "("+host+")") {
+						t.Errorf("%s, %s, %s: the host stands twice in %s", lang, name, site, s)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestAsked checks the sentence about the browser that requested a mail.
 func TestAsked(t *testing.T) {
 	t.Parallel()

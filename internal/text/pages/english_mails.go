@@ -4,7 +4,7 @@ package pages
 func englishMails() map[string]string {
 	return map[string]string{
 		"mail.subject":  "Sign in to %s",
-		"mail.text":     "Sign in to %s (%s) as %s:",
+		"mail.text":     "Sign in to %s as %s:",
 		"mail.lead":     "This signs you in to %s as %s.",
 		"mail.code":     "Enter this code where you want to sign in, or open the link.",
 		"mail.button":   "Sign in",
@@ -18,7 +18,7 @@ func englishMails() map[string]string {
 		"mail.keepcode": "Do not share the code or the link. We will never ask you for this code.",
 
 		"mail.confirm.subject":  "Confirm that it is you at %s",
-		"mail.confirm.text":     "You are signed in to %s (%s) as %s. Confirm that it is you by this link:",
+		"mail.confirm.text":     "You are signed in to %s as %s. Confirm that it is you by this link:",
 		"mail.confirm.lead":     "You are signed in to %s as %s. Confirm that it is you to continue.",
 		"mail.confirm.code":     "Enter this code where you were asked to confirm that it is you, or open the link.",
 		"mail.confirm.button":   "Confirm that it is you",
@@ -26,7 +26,7 @@ func englishMails() map[string]string {
 		"mail.confirm.ignore":   "If that was not you, do not use this email: someone else is signed in to your account. Open your account and sign out everywhere else.",
 
 		"mail.invited":    "You are invited to %s",
-		"mail.invite":     "You are invited to %s (%s). Open this link to sign in as %s for the first time:",
+		"mail.invite":     "You are invited to %s. Open this link to sign in as %s for the first time:",
 		"mail.invitelead": "This signs you in to %s as %s for the first time.",
 		"mail.inviter":    "The people who run %s sent this invitation (%s).",
 		"mail.unexpected": "If you did not expect it, ignore this email: no one can sign in as you without it. Do not share the link.",

@@ -82,6 +82,12 @@ func gallery() []state {
 	opened.Opened, codeOpened.Opened, codeOpenedLast.Opened, over.Expired, codeOver.Expired = true, true, true, true, true
 	opened.WaitSeconds, opened.SignedIn, codeOpenedLast.Sent = 0, "grace@example.com", 5
 	over.WaitSeconds, over.NextURL, codeOver.WaitSeconds, codeOver.NextURL = 0, "", 0, ""
+	proof := verify
+	proof.WaitSeconds, proof.SignInURL, proof.SignedIn, proof.Confirms, proof.AccountURL = 0, "", "ada@example.com", true, testBase+"/account"
+	proofOpened, proofOver, proofCode := proof, proof, proof
+	proofOpened.Opened, proofOver.Expired, proofOver.NextURL, proofCode.CodeAction = true, true, "", testBase+"/callback/email"
+	proofWrong, proofCodeOpened, proofAlone := proofCode, proofCode, proofCode
+	proofWrong.WrongCode, proofWrong.CodeTries, proofCodeOpened.Opened, proofAlone.AccountURL = true, "4", true, ""
 	elsewhere := ErrorView{Code: "Verification", Reason: "elsewhere", Provider: "Email", RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/signin",
 		LinkAction: testBase + "/signin/email", Email: "ada@example.com", CSRFToken: testToken, CallbackURL: testOrigin}
 	expired, usedCode := elsewhere, elsewhere
@@ -163,6 +169,13 @@ func gallery() []state {
 		{"verify-code-opened-limit", VerifyRequest, codeOpenedLast},
 		{"verify-expired", VerifyRequest, over},
 		{"verify-code-expired", VerifyRequest, codeOver},
+		{"verify-confirm", VerifyRequest, proof},
+		{"verify-confirm-opened", VerifyRequest, proofOpened},
+		{"verify-confirm-expired", VerifyRequest, proofOver},
+		{"verify-confirm-code", VerifyRequest, proofCode},
+		{"verify-confirm-code-wrong", VerifyRequest, proofWrong},
+		{"verify-confirm-code-opened", VerifyRequest, proofCodeOpened},
+		{"verify-confirm-no-account", VerifyRequest, proofAlone},
 		{"error-code-elsewhere", Error, elsewhere},
 		{"error-code-expired", Error, expired},
 		{"error-code-used", Error, usedCode},

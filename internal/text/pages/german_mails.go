@@ -4,7 +4,7 @@ package pages
 func germanMails() map[string]string {
 	return map[string]string{
 		"mail.subject":  "Bei %s anmelden",
-		"mail.text":     "Anmelden bei %s (%s) als %s:",
+		"mail.text":     "Anmelden bei %s als %s:",
 		"mail.lead":     "Damit melden Sie sich bei %s als %s an.",
 		"mail.code":     "Geben Sie diesen Code dort ein, wo Sie sich anmelden möchten, oder öffnen Sie den Link.",
 		"mail.button":   "Anmelden",
@@ -18,7 +18,7 @@ func germanMails() map[string]string {
 		"mail.keepcode": "Geben Sie Code und Link nicht weiter. Wir werden Sie nie nach diesem Code fragen.",
 
 		"mail.confirm.subject":  "Bestätigen Sie bei %s, dass Sie es sind",
-		"mail.confirm.text":     "Sie sind bei %s (%s) als %s angemeldet. Öffnen Sie diesen Link, um zu bestätigen, dass Sie es sind:",
+		"mail.confirm.text":     "Sie sind bei %s als %s angemeldet. Öffnen Sie diesen Link, um zu bestätigen, dass Sie es sind:",
 		"mail.confirm.lead":     "Sie sind bei %s als %s angemeldet. Bestätigen Sie, dass Sie es sind, um fortzufahren.",
 		"mail.confirm.code":     "Geben Sie diesen Code dort ein, wo Sie bestätigen sollen, dass Sie es sind, oder öffnen Sie den Link.",
 		"mail.confirm.button":   "Bestätigen, dass Sie es sind",
@@ -26,7 +26,7 @@ func germanMails() map[string]string {
 		"mail.confirm.ignore":   "Wenn Sie das nicht waren, verwenden Sie diese E-Mail nicht: Jemand anders ist in Ihrem Konto angemeldet. Öffnen Sie Ihr Konto und melden Sie sich überall sonst ab.",
 
 		"mail.invited":    "Einladung zu %s",
-		"mail.invite":     "Sie sind zu %s (%s) eingeladen. Öffnen Sie diesen Link, um sich zum ersten Mal als %s anzumelden:",
+		"mail.invite":     "Sie sind zu %s eingeladen. Öffnen Sie diesen Link, um sich zum ersten Mal als %s anzumelden:",
 		"mail.invitelead": "Damit melden Sie sich zum ersten Mal bei %s als %s an.",
 		"mail.inviter":    "Diese Einladung haben die Betreiber von %s gesendet (%s).",
 		"mail.unexpected": "Wenn Sie keine Einladung erwartet haben, ignorieren Sie diese E-Mail: Ohne sie kann sich niemand in Ihrem Namen anmelden. Geben Sie den Link nicht weiter.",

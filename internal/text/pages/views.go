@@ -217,6 +217,8 @@ type VerifyRequestView struct {
 	Opened        bool   // the person opened the link, but not in this browser
 	Expired       bool   // the link has expired
 	SignedIn      string // person who was signed in before the request, and still is
+	Confirms      bool   // the mail is a fresh proof of SignedIn
+	AccountURL    string // of the account page, if Confirms; empty: there is none
 	UILocales     string // as in SignInView
 	CodeAction    string // POST callback/email with the code of the mail; empty: the mail has none
 	WrongCode     bool   // this page answers a wrong code

@@ -32,6 +32,7 @@ var engine = []mutation{
 	{"confirm/asks-again", "engine", "\t\tv.Set(\"max_age\", \"0\")\n", "", "./engine"},
 	{"confirm/own-ways", "engine", "if i < 0 {\n\t\treturn rq.refuseOwn(\"/confirm\", authsvc.CodeNotFound", "if " + never + "i < 0 {\n\t\treturn rq.refuseOwn(\"/confirm\", authsvc.CodeNotFound", "./engine"},
 	{"confirm/stored-address", "engine", "\trq.body.fields[\"email\"] = u.Email", "\t_ = u.Email", "./engine"},
+	{"confirm/mail-in-session", "engine", "return s != nil && s.UserID == user.ID, err", "return s != nil && s.UserID == \"\", err", "./engine"},
 	{"csrf/confirm", "engine", "if !rq.csrfOK() {\n\t\treturn rq.refuseOwnCSRF(\"/confirm\")", "if false && !rq.csrfOK() {\n\t\treturn rq.refuseOwnCSRF(\"/confirm\")", "./engine"},
 	{"csrf/account", "engine", "if !rq.csrfOK() {\n\t\treturn nil, nil, rq.refuseOwnCSRF(\"/account\")", "if false && !rq.csrfOK() {\n\t\treturn nil, nil, rq.refuseOwnCSRF(\"/account\")", "./engine"},
 	{"account/fresh", "engine", "if !ac.desk.provedFresh(rq, s, \"account/unlink\") {", "if " + never + "!ac.desk.provedFresh(rq, s, \"account/unlink\") {", "./engine"},
