@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,6 +58,56 @@ func checkFound(t *testing.T, when string, want, got []string) {
 		case !strings.HasPrefix(got[i], want[i]):
 			t.Errorf("%s:\n got %s\nwant %s", when, got[i], want[i])
 		}
+	}
+}
+
+// TestEveryMistakeInVariables: without a file, too, a mistake in one variable hides no
+// mistake in another, whether reading the variables or the engine finds it.
+func TestEveryMistakeInVariables(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		want []string
+	}{
+		"none": {nil, nil},
+		"address and cookies": {map[string]string{"AUTHSVC_LISTEN": ":99999", "AUTHSVC_COOKIES_DOMAIN": "other.com"},
+			[]string{`AUTHSVC_LISTEN: listen ":99999" has a port that is not`, `AUTHSVC_COOKIES_DOMAIN: cookies.domain "other.com" does not cover`}},
+		"log and theme": {map[string]string{"AUTHSVC_LOG_LEVEL": "loud", "AUTHSVC_THEME_BRAND_COLOR": "red"},
+			[]string{`AUTHSVC_LOG_LEVEL: log.level "loud" is not known`, `AUTHSVC_THEME_BRAND_COLOR: theme.brand_color cannot be used`}},
+		"quotes": {
+			map[string]string{
+				"AUTHSVC_URL": `"https://app.example.com"`, "AUTHSVC_SECRET": `"` + testSecret + `"`, "AUTHSVC_STORAGE_URL": `"postgres://app:hunter2@db/app"`, "AUTHSVC_SESSION_STORE": `"redis://db"`,
+				"AUTHSVC_GITHUB_ID": `"abc"`, "AUTHSVC_GITHUB_SECRET": "'bcd'", "AUTHSVC_EMAIL_SERVER": `"smtp://u:hunter2@mail.example.com"`, "AUTHSVC_EMAIL_FROM": `"Acme <a@example.com>"`,
+				"AUTHSVC_COOKIES_DOMAIN": "'example.com'", "AUTHSVC_OUTBOUND_PROXY": `"http://proxy:3128"`, "AUTHSVC_THEME_LOGO": `"https://cdn.example.com/logo.png"`,
+			},
+			[]string{
+				"AUTHSVC_URL: url has quotes around it; remove them", "AUTHSVC_SECRET: secret has quotes around it", "AUTHSVC_SESSION_STORE: session.store has quotes around it",
+				"AUTHSVC_STORAGE_URL: storage.url has quotes around it", "AUTHSVC_THEME_LOGO: theme.logo has quotes around it", "AUTHSVC_COOKIES_DOMAIN: cookies.domain has quotes around it",
+				"AUTHSVC_OUTBOUND_PROXY: outbound.proxy has quotes around it", "AUTHSVC_GITHUB_ID: providers[0].client_id has quotes around it", "AUTHSVC_GITHUB_SECRET: providers[0].client_secret has quotes around it",
+				"AUTHSVC_EMAIL_SERVER: providers[1].server has quotes around it", "AUTHSVC_EMAIL_FROM: providers[1].from has quotes around it",
+			},
+		},
+		"provider and storage": {
+			map[string]string{"AUTHSVC_GOOGLE_SECRET": "x", "AUTHSVC_EMAIL_MAX_AGE": "soon", "AUTHSVC_EMAIL_SERVER": "none", "AUTHSVC_STORAGE_URL": "oracle:x"},
+			[]string{
+				`AUTHSVC_EMAIL_MAX_AGE: providers[2].max_age "soon" is not`, "AUTHSVC_STORAGE_URL: storage.url does not begin", "AUTHSVC_EMAIL_SERVER: providers[2].server cannot be used",
+				"AUTHSVC_GOOGLE_ID: providers[1].client_id is missing", "AUTHSVC_EMAIL_FROM: providers[2].from must be",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{"AUTHSVC_URL": "https://app.example.com", "AUTHSVC_SECRET": testSecret, "AUTHSVC_GITHUB_ID": "a", "AUTHSVC_GITHUB_SECRET": "b"}
+			maps.Copy(env, tt.env)
+			_, err := (&program{ctx: t.Context(), noFile: true, env: env}).loadSettings(nil)
+			var got []string
+			if found, ok := errors.AsType[config.Mistakes](err); ok {
+				for _, m := range found {
+					got = append(got, m.String())
+				}
+			}
+			checkFound(t, name, tt.want, got)
+		})
 	}
 }
 

@@ -178,7 +178,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
 	s := l.settings(root)
-	l.warnUnread(s)
+	l.warnUnread(s, root)
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
 		l.warn("log.level is debug at a public address: the log contains more about people than necessary; set it to info when you are done")
 	}
@@ -190,7 +190,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	switch {
 	case len(l.mistakes) == 0:
 		return s, nil
-	case len(root.members) == 0: // nothing could be read
+	case name != "" && len(root.members) == 0: // the file could not be read
 		return nil, l.mistakes
 	}
 	return s, l.mistakes

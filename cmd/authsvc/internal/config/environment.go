@@ -2,13 +2,8 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-
-	"authsvc"
-	"authsvc/internal/text"
-	"authsvc/provider"
 )
 
 const variablePrefix = "AUTHSVC_"
@@ -32,13 +27,15 @@ func (f field) variable(prefix string) string {
 // the file. Empty variables count as unset, because compose files unset a variable that
 // way.
 func (l *loader) override(f field, key, variable string) (value, bool) {
+	if variable != "" {
+		l.used[variable], l.used[variable+"_FILE"] = true, true
+	}
 	if v, ok := l.input.Flags[key]; ok {
 		return value{shape: scalar, place: "--" + key, raw: v, text: v}, true
 	}
 	if variable == "" {
 		return value{}, false
 	}
-	l.used[variable], l.used[variable+"_FILE"] = true, true
 	plain, file := l.input.Env[variable], l.input.Env[variable+"_FILE"]
 	switch {
 	case plain != "" && file != "" && f.secret:
@@ -131,79 +128,4 @@ func isVariable(name string) bool {
 		}
 	}
 	return true
-}
-
-// warnUnread warns of unread variables that may be misspelt, or that NextAuth.js reads.
-// It ignores others: for example, Kubernetes sets AUTHSVC_PORT for a service of that
-// name.
-func (l *loader) warnUnread(s *Settings) {
-	l.used["AUTHSVC_CONFIG"] = true
-	known := slices.DeleteFunc(slices.Sorted(maps.Keys(l.used)), func(name string) bool { return !strings.HasPrefix(name, variablePrefix) })
-	for _, name := range slices.Sorted(maps.Keys(l.input.Env)) {
-		if l.used[name] || l.input.Env[name] == "" {
-			continue
-		}
-		if !strings.HasPrefix(name, variablePrefix) {
-			l.warnNextAuth(s, name)
-		} else if meant := nearestVariable(name, known); meant != "" {
-			l.warn("%s is not read; did you mean %s?", quote(name), meant)
-		}
-	}
-}
-
-// nearestVariable returns the known variable that name was probably meant to be, or "".
-// The names of OAuth's parameters count as those of our variables.
-func nearestVariable(name string, known []string) string {
-	name = strings.NewReplacer("_CLIENT_ID", "_ID", "_CLIENTID", "_ID", "_CLIENT_SECRET", "_SECRET", "_CLIENTSECRET", "_SECRET").Replace(name)
-	meant, least := "", 3
-	for _, k := range known {
-		if n := text.Distance(name, k); n < least {
-			meant, least = k, n
-		}
-	}
-	return meant
-}
-
-// nextAuthVariables are the variables that NextAuth.js 4 and Auth.js 5 read themselves,
-// each with the key of its counterpart.
-var nextAuthVariables = map[string]string{
-	"NEXTAUTH_URL": "url", "AUTH_URL": "url",
-	"NEXTAUTH_SECRET": "secret", "AUTH_SECRET": "secret",
-	"AUTH_SECRET_1": "secret", "AUTH_SECRET_2": "secret", "AUTH_SECRET_3": "secret",
-	"NEXTAUTH_URL_INTERNAL": "internal_hosts",
-	"AUTH_TRUST_HOST":       "trusted_proxies",
-	"NEXTAUTH_DEBUG":        "log.level", "AUTH_DEBUG": "log.level",
-}
-
-// warnNextAuth warns of a variable that NextAuth.js reads, if authsvc has no value for
-// its counterpart. Other variables whose names begin like those of NextAuth.js belong to
-// other programs.
-func (l *loader) warnNextAuth(s *Settings, name string) {
-	if key := nextAuthVariables[name]; key != "" {
-		if l.places[key] == "" {
-			l.warn("%s is a variable of NextAuth.js, which authsvc does not read; set %s, or %s in the file", quote(name), l.variables[key], key)
-		}
-		return
-	}
-	id, part := "", ""
-	for _, p := range []string{"_ID", "_SECRET", "_ISSUER"} {
-		if before, ok := strings.CutSuffix(name, p); ok && strings.HasPrefix(before, "AUTH_") {
-			id, part = strings.TrimPrefix(before, "AUTH_"), p
-		}
-	}
-	if id == "" {
-		return
-	}
-	for _, known := range provider.All() {
-		ids := append([]string{known.ID}, known.Aliases...)
-		named := slices.ContainsFunc(ids, func(one string) bool { return variablesOf(one) == variablePrefix+id+"_" })
-		if named && !s.hasProvider(ids) {
-			l.warn("%s is a variable of NextAuth.js, which authsvc does not read; set %s", quote(name), variablePrefix+id+part)
-		}
-	}
-}
-
-// hasProvider reports whether a provider with one of the IDs is configured.
-func (s *Settings) hasProvider(ids []string) bool {
-	return slices.ContainsFunc(s.Engine.Providers, func(p authsvc.Provider) bool { return slices.Contains(ids, ProviderID(p)) })
 }

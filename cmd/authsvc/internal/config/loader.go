@@ -210,6 +210,10 @@ func (l *loader) assign(f field, key string, v value) {
 		l.fail(v.place, key, problem, "write it as UTF-8 without a byte order mark; in PowerShell, use Set-Content -NoNewline -Encoding ascii")
 		return
 	}
+	if problem, fix := f.quotedProblem(v); problem != "" {
+		l.fail(v.place, key, problem, fix)
+		return
+	}
 	if problem, fix := v.pastedProblem(); f.exact() && problem != "" {
 		l.fail(v.place, key, problem, fix)
 		return
