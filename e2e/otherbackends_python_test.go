@@ -9,9 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	testbrowser "authsvc/internal/test/browser"
 )
 
 // A pythonAnswer is the answer of an example in Python.
@@ -143,6 +147,34 @@ func TestPythonFrameworks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPythonBesideDev checks that sign_in of docs/other-back-ends.md, changed as its
+// section "On your machine" says, sends people to dev, which leads them back.
+func TestPythonBesideDev(t *testing.T) {
+	t.Parallel()
+	requested(t, "Python")
+	origin, _ := runDev(t, "")
+	line := regexp.MustCompile(`(?m)^ *return "/api/auth/signin\?".*\n`)
+	python := codeBlock(t, "python")
+	if n := len(line.FindAllString(python, -1)); n != 1 {
+		t.Fatalf("%d lines send people to sign in, want 1", n)
+	}
+	back := line.ReplaceAllLiteralString(python, codeBlock(t, "python local")) +
+		"\nprint(sign_in('GET', '/orders?n=%C3%A4&m=1', {'Accept': 'text/html'}))\n"
+	call := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", back)
+	call.Env = append(os.Environ(), "AUTHSVC="+origin)
+	out, err := call.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	page, err := testbrowser.New("", nil).Get(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `name="callbackUrl" value="http://localhost:8000/orders?n=%C3%A4&amp;m=1"`; page.StatusCode != http.StatusOK || !strings.Contains(page.Text, want) {
+		t.Errorf("%s: %s\n%s\nwant %s", out, page.Status, page.Text, want)
 	}
 }
 
