@@ -2490,7 +2490,6 @@ export interface operations {
             /** @description The link is unknown, was used or has expired. */
             404: {
                 headers: {
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
                 content: {
