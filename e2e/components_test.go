@@ -52,13 +52,13 @@ func TestFrontEndComponents(t *testing.T) {
 			at := s.origin + "/app/" + name
 			b := newTab(t)
 			b.Open(at)
-			b.Shows("Sign in")
+			b.Wait(`document.querySelector("#root button")?.textContent === "Sign in"`)
 			b.Click("#root button")
 			b.At(s.base + "/signin?callbackUrl=")
 			b.Click(".p-op button")
 			s.choose(b, "ada")
 			b.At(at)
-			b.Shows("Sign out ada@example.com")
+			b.Wait(`document.querySelector("#root button")?.textContent === "Sign out ada@example.com"`)
 			if text := b.Text(); strings.Contains(text, "Sign in") {
 				t.Errorf("the page also offers to sign in: %s", text)
 			}
