@@ -187,7 +187,7 @@ func (ac *accountRoom) undo(rq *request, c *adapter.Credential, what *undoable) 
 	if err := ac.undoRest(rq, c, what); err != nil {
 		return false, err
 	}
-	if err := ac.undoTokens(rq, c); err != nil {
+	if err := ac.undoTokens(rq, c); err != nil { // after the sessions have ended that made them
 		return false, err
 	}
 	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, adapter.CredentialDevice, adapter.CredentialAddress); err != nil {
@@ -261,6 +261,11 @@ func (ac *accountRoom) undoLater(rq *request, c *adapter.Credential, first *undo
 					return undone, err
 				}
 			}
+			if later.Created.Before(c.Created) { // undo revokes those made since c
+				if err := ac.undoTokens(rq, &later); err != nil {
+					return undone, err
+				}
+			}
 		}
 		if err := ac.dropUndo(rq, &later); err != nil {
 			return undone, err
@@ -297,8 +302,8 @@ func (ac *accountRoom) undoRest(rq *request, c *adapter.Credential, first *undoa
 	}
 }
 
-// undoTokens revokes the personal access tokens made since the change, because they
-// outlive the sessions that made them. It must come after these sessions have ended.
+// undoTokens revokes the personal access tokens made since a change, because they
+// outlive the sessions that made them.
 func (ac *accountRoom) undoTokens(rq *request, c *adapter.Credential) error {
 	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {

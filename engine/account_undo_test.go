@@ -152,6 +152,58 @@ func TestUndoRevokesTokens(t *testing.T) {
 	}
 }
 
+// TestUndoRevokesTokensOfUnmailed checks that an undo also revokes the personal access
+// tokens made since a way to sign in was added without a mail, if it removes that one.
+func TestUndoRevokesTokensOfUnmailed(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.PersonalTokens.Enabled = true
+		c.RateLimit.NoticesPerUser = authsvc.Rate{N: 1, Per: 24 * time.Hour}
+	})
+	b := w.Browser()
+	b.SignInByMail(w, "ada@app.test")
+	id := w.Person(t, b)
+	now := time.Now()
+	made := func(name string, at time.Time) {
+		t.Helper()
+		u, err := w.Store.GetUser(t.Context(), id)
+		if err == nil {
+			c := adapter.Credential{Kind: adapter.CredentialToken, ID: name, UserID: id, Name: name, Created: at, Expires: now.Add(time.Hour)}
+			err = w.Store.PutCredential(t.Context(), c, u.Epoch, 100)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	made("backup", now.Add(-time.Hour))
+	linkMany(t, w, b, 2) // one with a mail
+	w.Mail.Notice(t)
+	time.Sleep(2 * time.Millisecond) // times are stored in milliseconds
+	made("thief", time.Now())
+	time.Sleep(2 * time.Millisecond)
+	u, err := w.Store.GetUser(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.NotifyAddress(t.Context(), u, u.Email, u.EmailVerified) // a later change
+	if a := undoPress(w.Browser(), arena.Undo(w.Mail.Notice(t))); a.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", a.StatusCode, a.Text)
+	}
+	p, err := w.Store.GetPerson(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, c := range p.Credentials {
+		if c.Kind == adapter.CredentialToken {
+			left = append(left, c.Name)
+		}
+	}
+	if strings.Join(left, " ") != "backup" {
+		t.Errorf("left: %q", left)
+	}
+}
+
 // A flaky store fails calls of some methods, before or after their effect.
 type flaky struct {
 	adapter.Adapter
