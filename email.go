@@ -48,9 +48,9 @@ type Message struct {
 }
 
 // MailTemplates replaces the texts of mails. Subject, Text and HTML make the sign-in
-// mail. Their data is {URL, Code, Host, Site, Email, Minutes, Lifetime, Language,
-// Device, Network, Invited, Sender, Confirm, BrandColor, ButtonText, Logo}. Code is
-// empty if mails have no code. With Confirm, the mail asks a person who is signed in for
+// mail. Their data is {URL, Code, Host, Site, Where, Email, Minutes, Lifetime, Language,
+// Device, Network, Invited, Sender, Confirm, BrandColor, ButtonText, Logo}. Where is
+// Site with Host in brackets, or Host alone. Code is empty if mails have no code. With Confirm, the mail asks a person who is signed in for
 // a fresh proof. With Invited, the mail is an unrequested invitation from Sender,
 // without Code, Device and Network. Device names the browser that asked, such as
 // "Firefox on Linux". Network is the IPv4 /24 or IPv6 /48 that it asked from, and may

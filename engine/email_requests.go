@@ -106,6 +106,9 @@ func (em *emailRoom) confirms(rq *request, user authsvc.User) (bool, error) {
 	if rq.stepUpUser != "" {
 		return true, nil
 	}
+	if rq.sessionCookieValue() == "" {
+		return false, nil
+	}
 	s, err := em.keeper.current(rq)
 	return s != nil && s.UserID == user.ID, err
 }

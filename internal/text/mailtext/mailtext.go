@@ -55,6 +55,7 @@ type Data struct {
 	// UndoURL is the link that undoes the change, or "".
 	Notice  string `json:"notice,omitempty"`
 	What    string `json:"-"`
+	Where   string `json:"-"` // Site with Host in brackets, or Host alone if they are the same; Compose fills it in
 	When    string `json:"when,omitempty"`
 	UndoURL string `json:"undo,omitempty"`
 	// Change is one of the words below and marks a mail about a change of address,
@@ -189,6 +190,9 @@ func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
 	if d.What, err = d.what(); err != nil {
 		return "", "", "", err
 	}
+	if d.Where = d.Host; !strings.EqualFold(d.Site, d.Host) {
+		d.Where = d.Site + " (" + d.Host + ")"
+	}
 	d.BrandColor, d.ButtonText, d.Logo = d.Look.Colours.Brand, d.Look.Colours.OnBrand, d.Look.Logo
 	t, err := c.templates(d)
 	if err != nil {
@@ -217,15 +221,6 @@ func (d *Data) what() (string, error) {
 		return pages.Text(d.Language, "news."+d.Notice)
 	}
 	return "", nil
-}
-
-// Where names the service: Site with Host in brackets, or Host alone if the names are
-// the same.
-func (d Data) Where() string {
-	if strings.EqualFold(d.Site, d.Host) {
-		return d.Host
-	}
-	return d.Site + " (" + d.Host + ")"
 }
 
 // Asked returns a sentence about the browser that requested the mail.

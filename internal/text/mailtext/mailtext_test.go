@@ -492,7 +492,7 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		"no action":              {files("mail.txt", "a\nb {{.URL} c"), []string{"mail.txt:2: bad character U+007D"}},
 		"no function":            {files("mail.html", "{{.URL}}\n\n{{frob .Site}}"), []string{`mail.html:3: function "frob" not defined; correct`}},
-		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.Invited}}, {{.Sender}}, {{.Confirm}}, {{.Notice}}, {{.What}}, {{.When}}, {{.UndoURL}}, {{.Change}}, {{.NewEmail}}, {{.StopURL}}, {{.Waits}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
+		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.Invited}}, {{.Sender}}, {{.Confirm}}, {{.Notice}}, {{.What}}, {{.Where}}, {{.When}}, {{.UndoURL}}, {{.Change}}, {{.NewEmail}}, {{.StopURL}}, {{.Waits}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},
