@@ -24,6 +24,11 @@ func TestUndoForgetsBrowsers(t *testing.T) {
 				t.Fatalf("undo: %d %s", a.StatusCode, a.Text)
 			}
 		}, true},
+		"the removal of a way to sign in": {func(t *testing.T, w *arena.World, user, _ string) {
+			if err := w.UnlinkAccount(t.Context(), user, "op", "grace", nil); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
 		"the end of all sessions": {func(t *testing.T, w *arena.World, user, _ string) {
 			if err := w.EndSessions(t.Context(), user); err != nil {
 				t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 
 // AcceptIssuer records issuer, that of dev's identity provider, for the providers of c
 // that use it, if the store has an earlier issuer of dev. It also changes the pictures
-// of users that the earlier issuer served. It leaves other issuers and
-// mistakes in c to [engine.New], which reports them.
+// of users that the earlier issuer served. It leaves other issuers and mistakes in c to
+// [engine.New], which reports them.
 func AcceptIssuer(ctx context.Context, c authsvc.Config, issuer string) error {
 	return eachMoved(ctx, c, issuer, func(o *engine.Operator, p *authsvc.OAuth, stored string) error {
 		if err := movePictures(ctx, c.Adapter, stored, issuer); err != nil {

@@ -241,9 +241,9 @@ func Cookies(h http.Header, ours func(name string) bool) string {
 	return strings.Join(kept, "; ")
 }
 
-// modify removes our cookies, and announced trailers that are forbidden, from an answer. If the program does not set Cache-Control,
-// modify also keeps the answer out of shared caches, since it may be for one user (RFC
-// 9111 section 3).
+// modify removes our cookies, and announced trailers that are forbidden, from an answer.
+// If the program does not set Cache-Control, modify also keeps the answer out of shared
+// caches, since it may be for one user (RFC 9111 section 3).
 func (p *Proxy) modify(answer *http.Response) error {
 	var kept []string
 	for _, line := range answer.Header["Set-Cookie"] {

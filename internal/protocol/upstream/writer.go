@@ -94,8 +94,8 @@ func (w *writer) FlushError() error {
 	return err
 }
 
-// last sends the trailers that are allowed, and limits the time to send the rest after the handler is
-// done.
+// last sends the trailers that are allowed, and limits the time to send the rest after
+// the handler is done.
 func (w *writer) last() {
 	if len(w.trailer) > 0 {
 		maps.DeleteFunc(w.trailer, forbiddenTrailer)
