@@ -257,7 +257,7 @@ func cookies16(t *T) {
 	values := []string{"/x; Domain=evil.test", "/x;Domain=evil.test", "/\r\nSet-Cookie: x=y", "/x\r\nSet-Cookie: x=y", "/a,b", `/a"b"`, "/é", "/嘊嘍Set-Cookie:x=y",
 		"/x\u2028; Path=/evil", "/%0d%0aSet-Cookie:x=y", "/%3b%20Domain=evil.test", "/\x00; Secure", "/x\t; SameSite=None"}
 	refuse, allow := redirectVectors(t)
-	stride := t.Scale("is the distance between tried vectors", 9, 1, 1)
+	stride := t.Stride("vectors", 9, 1, 1)
 	values = append(append(values, redirectEvery(allow, stride)...), redirectEvery(refuse, stride)...)
 	clean := []string{"HttpOnly", "Path=/", "SameSite=Lax", "Secure"}
 	for _, v := range values {

@@ -135,7 +135,7 @@ func jwe04(t *T) {
 		same(fmt.Sprintf("character %d", i), flip(token, i))
 		same(fmt.Sprintf("without character %d", i), token[:i]+token[i+1:])
 	}
-	every := t.Scale("is the distance between changed bits (1: every bit)", 8, 1, 1)
+	every := t.Stride("bits changed", 8, 1, 1)
 	parts := strings.Split(token, ".")
 	for p := range parts {
 		raw := jweRaw(t, parts[p])
@@ -176,7 +176,7 @@ func jwe04Times(t *T, k *jweBench, token string) {
 	for range 3 {
 		low, high = jweMedians(k, forged, rounds)
 		if high <= low*5/4+2*time.Microsecond {
-			t.Figure("medians of refusals %v to %v", low, high)
+			t.Figure("refusals take %v to %v, and that does not show where the change is", low, high)
 			return
 		}
 	}

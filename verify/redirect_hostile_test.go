@@ -180,7 +180,7 @@ func redirect10(t *T) {
 	paths = withDescribed(t, paths)
 	in := w.Browser()
 	in.SignIn(w.OP, "ada")
-	requests, away, stride := 0, 0, t.Scale("is the distance between tried parameters", 5, 1, 1)
+	requests, away, stride := 0, 0, t.Stride("parameters", 5, 1, 1)
 	for i, path := range paths {
 		for _, p := range redirectEvery(params[i%stride:], stride) {
 			for _, v := range []string{"https://evil.test/x", "//evil.test"} {

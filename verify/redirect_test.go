@@ -180,8 +180,8 @@ func redirectEvery(list []string, n int) []string {
 func redirect01(t *T) {
 	refuse, allow := redirectVectors(t)
 	t.Figure("%d vectors", len(refuse)+len(allow))
-	stride := t.Scale("is the distance between tried vectors (1: every vector) in 11 ways", 9, 1, 1)
-	slow := t.Scale("is that distance in ways with a whole sign-in", 60, 12, 1)
+	stride := t.Stride("vectors in 11 ways", 9, 1, 1)
+	slow := t.Stride("vectors in ways with a whole sign-in", 60, 12, 1)
 	for name, way := range redirectWays {
 		t.Run(name, func(t *T) {
 			n := stride

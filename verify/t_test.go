@@ -123,6 +123,18 @@ func (t *T) Scale(what string, atQuick, atCI, atFull int) int {
 	return n
 }
 
+// Stride returns the distance between tried items at this scale, and prints which part
+// of them is tried.
+func (t *T) Stride(items string, atQuick, atCI, atFull int) int {
+	n := []int{atQuick, atCI, atFull}[theScale()]
+	if n == 1 {
+		t.figures.add("all " + items)
+	} else {
+		t.figures.add(fmt.Sprintf("1 of %d %s", n, items))
+	}
+	return n
+}
+
 // patience limits the wait for events that must happen.
 const patience = time.Minute
 
