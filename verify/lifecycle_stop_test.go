@@ -17,6 +17,7 @@ import (
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
+	"authsvc/internal/test/proxytest"
 )
 
 // lifecycleUndialled reports whether no connection was made, so that the service had
@@ -186,6 +187,43 @@ func lifecycle02(t *T) {
 	}
 	b.all()
 	t.Figure("%d requests were sent again; %s", client.broken.Load(), b.size())
+}
+
+// lifecycle14 restarts two processes on one SQLite file one after the other, behind
+// nginx with the lines of docs/deploy.md. The client repeats nothing.
+func lifecycle14(t *T) {
+	rounds := t.Scale("restarts of each process", 0, 3, 20)
+	near := process.NewNeighbours(t, site+"/api/auth/callback/op")
+	yaml := strings.Replace(near.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1)
+	store := "AUTHSVC_STORAGE_URL=sqlite:" + t.TempDir() + "/auth.db"
+	all := []*process.Process{process.Serve(t, yaml, store), process.Serve(t, yaml, store)}
+	both, next, found := proxytest.Blocks(t, proxyPage, "nginx")[0], proxytest.Blocks(t, "../docs/deploy.md", "nginx"), false
+	if _, both, found = strings.Cut(both, "}\n"); !found || len(next) != 2 {
+		t.Fatal("another configuration of nginx in docs/proxies.md or docs/deploy.md")
+	}
+	both = strings.Replace(next[0]+both, "proxy_buffer_size 8k;", "proxy_buffer_size 8k;\n"+next[1], 1)
+	proxy := proxytest.Start(t, "nginx", proxytest.Options{Site: both, Backend: all[0].Addr, Replace: []string{"127.0.0.1:3001", all[1].Addr}})
+	b := newCrashBook(t, near, all[0])
+	b.base, b.net = site, proxy.Transport("127.0.0.1")
+	b.excused = func(error) bool { return false }
+	stop := b.load(6)
+	for range rounds {
+		for _, p := range all {
+			before := b.arrived()
+			p.Signal(syscall.SIGTERM)
+			if code := p.Wait(patience); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			for end := time.Now().Add(patience); b.arrived() == before && time.Now().Before(end); {
+				time.Sleep(10 * time.Millisecond) // people sign in at the other process
+			}
+			p.Start()
+			p.Ready(patience)
+		}
+	}
+	stop()
+	b.all()
+	t.Figure("%s", b.size())
 }
 
 // lifecycle03 stops a service twice while a request hangs.

@@ -38,6 +38,7 @@ var lifecycleChecks = checks{
 	"10": {title: "readiness follows the store, liveness does not", once: true, least: ci, run: lifecycle10},
 	"11": {title: "Leak soak", not: "needs 24 hours of mixed load; internal/test/scale, crash-05 and crash-08 look for leaks after faults"},
 	"13": {title: "replicas whose clocks are half a minute off, behind nginx", once: true, least: ci, needs: []need{program("nginx", "/usr/sbin/nginx")}, run: lifecycle13},
+	"14": {title: "two processes on one SQLite file are restarted behind nginx", once: true, alone: true, least: ci, needs: []need{program("nginx", "/usr/sbin/nginx")}, run: lifecycle14},
 }
 
 // lifecycleStores runs f with each kind of store that has a schema.
