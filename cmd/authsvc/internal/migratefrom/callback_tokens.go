@@ -1,6 +1,7 @@
 package migratefrom
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,33 @@ func (r *reader) reportTokens(tokens map[string]source) {
 			r.addAt(Open, jwtCallback, s.place, "%s is not in tokens of authsvc; if code on your server reads it, %s", old, missing)
 		default:
 			r.addAt(Note, jwtCallback, s.place, "code on your server that reads %s must read %s (docs/moving-from-nextauth.md)", old, now)
+		}
+	}
+}
+
+// reportSession says how each line of the callback session that reads a member of the
+// token must read it: the server of the application continues to run the callback. It
+// reports nothing if the callback also reads authsvc_session.
+func (r *reader) reportSession(n node) {
+	fn := r.resolve(n)
+	if fn.kind != functionNode || !r.jwt {
+		return
+	}
+	var names []string
+	for local, name := range parameters(fn) {
+		if name == "token" {
+			names = append(names, local)
+		}
+	}
+	reads := tokenReads(fn.body, names)
+	if readsOwn(reads) {
+		return
+	}
+	for _, read := range slices.Compact(reads) {
+		old := "token" + access(read.member)
+		s, set := r.tokens[read.member]
+		if now, _ := r.tokenMember(s, old); set && now != "" && now != old {
+			r.addAt(Note, "callback session", fmt.Sprintf("%s:%d", fn.in.file, read.line), "on your server, this line must read %s (docs/moving-from-nextauth.md)", now)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package migratefrom
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,38 @@ func TestTokensOnTheServer(t *testing.T) {
 		report, _ := proposed(t, map[string]string{"auth.ts": source, "schema.prisma": prismaUser})
 		if c.want == silent && strings.Contains(report, "  callback jwt:") || !strings.Contains(report, c.want) {
 			t.Errorf("strategy %s, %s, %s: want %q in\n%s", c.strategy, c.jwt, c.session, c.want, report)
+		}
+	}
+}
+
+// TestLinesOfTheSession: with strategy jwt, the report names each line of the callback
+// session that tokens of authsvc make the operator change, once.
+func TestLinesOfTheSession(t *testing.T) {
+	t.Parallel()
+	const role, groups = "token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.role", "token.authsvc_session?.claims?.groups ?? token.groups"
+	for _, c := range []struct {
+		strategy, session string
+		want              []string // the lines, with what they must read
+	}{
+		{"jwt", "session({session, token}) {\nsession.user.role = token.role\nsession.user.groups = token.groups\nsession.user.id = token.sub\nreturn session }",
+			[]string{role + " (docs/moving-from-nextauth.md) (auth.ts:6)", groups + " (docs/moving-from-nextauth.md) (auth.ts:7)"}},
+		{"jwt", "session: ({session, token: t}) => ({...session, user: {...session.user,\nrole: t.role ?? t.role,\nid: t.id}})",
+			[]string{role + " (docs/moving-from-nextauth.md) (auth.ts:6)", "token.sub (docs/moving-from-nextauth.md) (auth.ts:7)"}},
+		{"jwt", "session({session, token}) {\nsession.user.role = token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.role\nreturn session }", nil},
+		{"jwt", "session({session, token}) {\nsession.user.role = token.unknown\nreturn session }", nil}, // it is open
+		{"database", "session({session, user}) {\nsession.user.role = user.role\nreturn session }", nil},
+	} {
+		source := prismaHead + "NextAuth({adapter: PrismaAdapter(db), providers: [], session: {strategy: '" + c.strategy + "'}, callbacks: {\n" +
+			"jwt({token, user, profile}) { if (user) { token.role = user.role; token.id = user.id }; token.groups = profile.groups; return token },\n" + c.session + "}})"
+		report, _ := proposed(t, map[string]string{"auth.ts": source, "schema.prisma": prismaUser})
+		var got []string
+		for line := range strings.Lines(report) {
+			if text, found := strings.CutPrefix(line, "note  callback session: on your server, this line must read "); found {
+				got = append(got, strings.TrimSpace(text))
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("strategy %s, %s:\n%q\nwant %q in\n%s", c.strategy, c.session, got, c.want, report)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func (r *reader) readCallbacks() {
 		r.readAuthorized(authorized)
 	}
 	r.reportTokens(r.tokens)
+	if session, has := all["session"]; has {
+		r.reportSession(session)
+	}
 }
 
 func keysOf[V any](m map[string]V) (keys []string) {

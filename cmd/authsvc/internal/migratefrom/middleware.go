@@ -39,7 +39,7 @@ var kept = []string{"name", "email", "picture", "sub", "iat", "exp", "jti", "pro
 // authsvc_session.
 func (r *reader) reportReads(part string, m *module, code span) (found bool) {
 	reads := tokenReads(code, nil)
-	if !r.jwt || slices.ContainsFunc(reads, func(read tokenRead) bool { return read.member == "authsvc_session" }) {
+	if !r.jwt || readsOwn(reads) {
 		return false
 	}
 	for _, read := range reads {
@@ -63,6 +63,11 @@ func (r *reader) reportReads(part string, m *module, code span) (found bool) {
 		found = true
 	}
 	return found
+}
+
+// readsOwn reports whether code reads the member that only tokens of authsvc have.
+func readsOwn(reads []tokenRead) bool {
+	return slices.ContainsFunc(reads, func(read tokenRead) bool { return read.member == "authsvc_session" })
 }
 
 // A tokenRead is a member that code reads from the token.

@@ -216,7 +216,14 @@ func (c *callback) local(p *parser) {
 		c.rest(p, begin.line)
 		return
 	}
-	root := c.rooted(c.plain(p.expression()))
+	value := c.plain(p.expression())
+	root := c.rooted(value)
+	if root == "" && c.ownRow(value) {
+		root = "user"
+		if c.jwt {
+			c.add(Note, c.part, begin, "the row of the user is read in each call: authsvc reads its columns at the sign-in and once in session.update_age (docs/moving-from-nextauth.md)")
+		}
+	}
 	switch {
 	case root == "":
 		hide()
