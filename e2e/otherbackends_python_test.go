@@ -35,6 +35,13 @@ from app import app
 answer = app.test_client(use_cookies=False).get(PATH, headers=HEADERS)
 show(answer.status_code, answer.get_data(), answer.headers, answer.headers.getlist("Set-Cookie"))
 `,
+	"flask-route": `
+from app import app
+client = app.test_client(use_cookies=False)
+assert client.get("/about").status_code == 200, "the open route is closed"
+answer = client.get(PATH, headers=HEADERS)
+show(answer.status_code, answer.get_data(), answer.headers, answer.headers.getlist("Set-Cookie"))
+`,
 	"django": `
 import django.conf
 django.conf.settings.configure(ALLOWED_HOSTS=["*"], DEFAULT_CHARSET="utf-8")
@@ -46,6 +53,25 @@ from django.test import RequestFactory
 sent = {"HTTP_" + name.upper().replace("-", "_"): value for name, value in HEADERS.items()}
 answer = RequireSession(lambda request: JsonResponse({"email": request.person["email"]}))(RequestFactory().get(PATH, **sent))
 show(answer.status_code, answer.content, answer, [c.OutputString() for c in answer.cookies.values()])
+`,
+	"django-route": `
+import django.conf
+django.conf.settings.configure(ALLOWED_HOSTS=["*"], DEFAULT_CHARSET="utf-8")
+import django
+django.setup()
+from app import home
+from django.test import RequestFactory
+sent = {"HTTP_" + name.upper().replace("-", "_"): value for name, value in HEADERS.items()}
+answer = home(RequestFactory().get(PATH, **sent))
+show(answer.status_code, answer.content, answer, [c.OutputString() for c in answer.cookies.values()])
+`,
+	"fastapi-route": `
+from app import app
+from fastapi.testclient import TestClient
+client = TestClient(app)
+assert client.get("/about").status_code == 200, "the open route is closed"
+answer = client.get(PATH, headers=HEADERS, follow_redirects=False)
+show(answer.status_code, answer.content, answer.headers, answer.headers.get_list("Set-Cookie"))
 `,
 	"fastapi": `
 from app import app
@@ -83,6 +109,25 @@ def show(status, body, headers, lines):
     print(json.dumps({"status": status, "email": email, "to": headers.get("Location") or "", "cache": headers.get("Cache-Control") or "", "cookies": sorted(cookies)}))
 `
 
+// pythonApp returns the example of a framework. Those of single routes change the
+// example before them as the page says.
+func pythonApp(t *testing.T, framework string) string {
+	t.Helper()
+	code := codeBlock(t, "python "+framework)
+	switch framework {
+	case "flask-route":
+		whole, line := codeBlock(t, "python flask"), "@app.before_request\n"
+		before, _, found := strings.Cut(whole, `@app.get("/")`)
+		if !found || !strings.Contains(before, line) {
+			t.Fatal("the example for Flask lacks a line that the page says to leave out")
+		}
+		return strings.Replace(before, line, "", 1) + code
+	case "django-route":
+		return codeBlock(t, "python django") + "\n\n" + code
+	}
+	return code
+}
+
 // TestPythonFrameworks checks that the examples for Flask, Django and FastAPI in
 // docs/other-back-ends.md let only signed-in people in, send those who open a page to
 // the sign-in page, pass on every cookie with its attributes, and refuse if they get no
@@ -110,7 +155,7 @@ func TestPythonFrameworks(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			for name, text := range map[string]string{"back.py": codeBlock(t, "python"),
-				"app.py": codeBlock(t, "python "+framework), "driver.py": pythonShow + driver} {
+				"app.py": pythonApp(t, framework), "driver.py": pythonShow + driver} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
