@@ -19,10 +19,14 @@ type auditCommand struct {
 	Until string   `placeholder:"TIME" help:"Only events before this time, in the same forms. Default: all."`
 	Event []string `placeholder:"NAME" help:"Only events with this name, such as sign_in.refused; several with commas, or repeated."`
 	User  string   `placeholder:"WHO" help:"Only events about the user with this id or address. For a deleted user, the id."`
+	Users bool     `help:"One line a user instead of one an event: when the last event was, the id, the address and the number of events. Events without a user are left out."`
 	JSON  bool     `name:"json" help:"One JSON object a line."`
 
 	until time.Time // zero: no limit
 }
+
+// auditTime is the form of times, which are in UTC.
+const auditTime = "2006-01-02T15:04:05.000Z"
 
 // auditPageSize is how many events are read at a time.
 const auditPageSize = 500
@@ -47,7 +51,11 @@ func (c *auditCommand) Run(p *program) error {
 				return err
 			}
 		}
-		return c.print(p, log, authsvc.AuditQuery{Since: since, UserID: id, Limit: auditPageSize})
+		q := authsvc.AuditQuery{Since: since, UserID: id, Limit: auditPageSize}
+		if c.Users {
+			return c.printUsers(p, st.Adapter, log, q)
+		}
+		return c.each(p, log, q, func(r authsvc.AuditRecord) error { return c.printRecord(p, r) })
 	})
 }
 
@@ -111,7 +119,8 @@ func auditedID(p *people, log authsvc.AuditLog, who string) (string, error) {
 	return id, nil
 }
 
-func (c *auditCommand) print(p *program, log authsvc.AuditLog, q authsvc.AuditQuery) error {
+// each calls f for the events that the flags select, oldest first.
+func (c *auditCommand) each(p *program, log authsvc.AuditLog, q authsvc.AuditQuery, f func(authsvc.AuditRecord) error) error {
 	for {
 		page, err := log.ListAudit(p.ctx, q)
 		if err != nil {
@@ -124,7 +133,7 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, q authsvc.AuditQu
 			if len(c.Event) > 0 && !slices.Contains(c.Event, r.Name) {
 				continue
 			}
-			if err := c.printRecord(p, r); err != nil {
+			if err := f(r); err != nil {
 				return err
 			}
 		}
@@ -147,7 +156,7 @@ func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 		_, err = fmt.Fprintln(p.stdout, plainlog.Text(string(raw)))
 		return err
 	}
-	columns := []string{r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), string(r.Outcome), r.Name}
+	columns := []string{r.Time.UTC().Format(auditTime), string(r.Outcome), r.Name}
 	for _, v := range [][2]string{{"user", r.UserID}, {"actor", r.Actor}, {"provider", r.Provider}, {"client", r.ClientIP}, {"code", string(r.Code)},
 		{"request", r.RequestID}, {"reason", r.Reason}, {"agent", r.UserAgent}} {
 		if v[1] != "" {
