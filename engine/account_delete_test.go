@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -245,6 +247,40 @@ func TestKeepAgain(t *testing.T) {
 	}
 	if a := again.Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
 		t.Errorf("once more: %d %s", a.StatusCode, a.Text)
+	}
+}
+
+// TestKeepGivenUpMeanwhile checks that, of concurrent decisions to keep an account and to
+// leave, the first one counts.
+func TestKeepGivenUpMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, leaves := range []bool{true, false} {
+		t.Run(fmt.Sprintf("leaves %v", leaves), func(t *testing.T) {
+			t.Parallel()
+			store := &interposed{Store: memory.New(), before: map[string]func(){}}
+			w := arena.EnterOffline(t, func(c *authsvc.Config) { deletable(c); c.Adapter = store })
+			if _, err := w.ScheduleDeletion(t.Context(), "ada-id"); err != nil {
+				t.Fatal(err)
+			}
+			b := w.Browser()
+			b.Login("ada")
+			b.CSRF()
+			other := b.Clone()
+			store.mu.Lock()
+			store.before["DeleteCredential"] = func() {
+				if !leaves {
+					return
+				}
+				if a := other.Post("/api/auth/account/keep", "leave", "true", "json", "true"); a.StatusCode != http.StatusOK {
+					t.Errorf("leave: %d %s", a.StatusCode, a.Text)
+				}
+			}
+			store.mu.Unlock()
+			a := b.Post("/api/auth/account/keep", "pending", "true", "json", "true")
+			if kept := deletionOf(t, w, "ada-id").IsZero(); kept == leaves || (a.StatusCode == http.StatusOK) == leaves || len(store.before) != 0 {
+				t.Errorf("kept: %v, %d %s", kept, a.StatusCode, a.Text)
+			}
+		})
 	}
 }
 

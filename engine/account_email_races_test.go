@@ -401,6 +401,36 @@ func TestEmailChangeOvertaken(t *testing.T) {
 	}
 }
 
+// TestEmailChangeStoppedMeanwhile checks that a stop between the steps of the last proof
+// prevents the change.
+func TestEmailChangeStoppedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, stops := range []bool{true, false} {
+		t.Run(fmt.Sprintf("stops %v", stops), func(t *testing.T) {
+			t.Parallel()
+			store := &interposed{Store: memory.New(), before: map[string]func(){}}
+			w, b, user, mails := waitingUnproved(t, store, false)
+			owner := w.Browser()
+			owner.CSRF()
+			b.CSRF()
+			store.mu.Lock()
+			store.before["DeleteCredential"] = func() {
+				if !stops {
+					return
+				}
+				if a := confirmEmail(t, owner, mails[oldAddress].links[0], "stop", "true"); !strings.Contains(a.Location(), "done=stopped") {
+					t.Errorf("stop: %d %s", a.StatusCode, a.Location())
+				}
+			}
+			store.mu.Unlock()
+			a := confirmEmail(t, b, mails[newAddress].links[0])
+			if got := storedEmail(t, w, user); (got == newAddress) == stops || strings.Contains(a.Location(), "done=address") == stops || len(store.before) != 0 {
+				t.Errorf("the address is %s, and the answer was %d %s", got, a.StatusCode, a.Location())
+			}
+		})
+	}
+}
+
 // waitingUnproved starts a world with a change that waits for the new end only. The old
 // address is unverified, or has allowed the change.
 func waitingUnproved(t *testing.T, store adapter.Adapter, unproved bool) (w *arena.World, b *arena.Browser, user string, mails map[string]linkMail) {

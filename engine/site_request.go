@@ -72,10 +72,16 @@ type hooks struct {
 }
 
 func (st *site) newRequest(r *http.Request) *request {
-	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.Now()}
+	rq := new(request)
+	rq.begin(st, r)
+	return rq
+}
+
+// begin sets rq, which must be zero, to answer r.
+func (rq *request) begin(st *site, r *http.Request) {
+	rq.site, rq.ctx, rq.r, rq.now = st, r.Context(), r, st.fleet.Now()
 	rq.jar.Names = &st.names
 	rq.jar.Parse(r.Header, rq.pairBuf[:])
-	return rq
 }
 
 // act finds the route, reads the body, checks the origin and runs the action.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,43 @@ func TestRead(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestReadAtOnce checks that of concurrent reads, with a session, another user's or none,
+// each returns its own.
+func TestReadAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
+		w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		r := newReader(t, config(w))
+		asked := map[string]*http.Request{"": asks(w.Browser())}
+		for _, name := range []string{"ada", "bob"} {
+			b := w.Browser()
+			b.Login(name)
+			s, err := r.Read(asks(b))
+			if err != nil || s == nil {
+				t.Fatal(s, err)
+			}
+			asked[s.UserID] = asks(b)
+		}
+		if len(asked) != 3 {
+			t.Fatal(asked)
+		}
+		var all sync.WaitGroup
+		for user, q := range asked {
+			for range 2 {
+				all.Go(func() {
+					for range 200 {
+						if s, err := r.Read(q); err != nil || (s != nil) != (user != "") || s != nil && s.UserID != user {
+							t.Errorf("%s: the session of %q is %+v, %v", strategy, user, s, err)
+							return
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
 	}
 }
 

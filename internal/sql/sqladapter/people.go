@@ -88,7 +88,9 @@ func buildSearch(b *builder) map[userSearch]*Statement {
 	of := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect) + ` FROM `
 	const persons = `authsvc_person p JOIN {User} u ON u.{User.id} = p.user_id WHERE `
 	const id, email = `p.user_id`, `u.{User.email}` // in the order of u.{User.id}, SQLite would read all users
-	exact := `SUBSTR(` + b.dialect.IDText(email) + `, 1, ?) = ? AND `
+	// If it were a bare comparison, PostgreSQL would expect it to exclude most rows of the
+	// index, and would sort all of them instead.
+	exact := `COALESCE(SUBSTR(` + b.dialect.IDText(email) + `, 1, ?) = ?, FALSE) AND `
 	all := map[userSearch]*Statement{}
 	add := func(name, from string) {
 		for _, after := range []bool{false, true} {
