@@ -2,6 +2,7 @@ package authtest
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -40,8 +41,8 @@ type Service struct {
 // New returns a service that ends with the test. If the engine refuses the
 // configuration, the test fails at once.
 //
-// The service has a store in memory, a new secret and no rate limits, and logs to the
-// test. tune, which may be nil, can change the configuration: set the Callbacks, the
+// The service has a store in memory, a new secret and no rate limits. It and its server
+// log to the output of the test, which is shown only if the test fails or with -v. tune, which may be nil, can change the configuration: set the Callbacks, the
 // Session options and the Adapter of the program under test there. Afterwards New adds
 // the built-in identity provider to the Providers and replaces the Send of Email
 // providers by one that delivers to Mail, so that no test sends mail to people. If
@@ -58,6 +59,7 @@ func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 	}
 	s := &Service{Mail: mail, mux: http.NewServeMux()}
 	s.server = httptest.NewUnstartedServer(s.mux)
+	s.server.Config.ErrorLog = log.New(t.Output(), "authtest: ", 0) // by default, standard error
 	t.Cleanup(func() { s.server.Close() })
 	s.config = authsvc.Config{
 		URL:       "http://" + s.server.Listener.Addr().String(),

@@ -20,6 +20,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/authtest"
 	"authsvc/engine"
+	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/quiet"
 )
 
@@ -375,7 +376,7 @@ func TestCSRF(t *testing.T) {
 // heard is a test that records its output.
 type heard struct {
 	testing.TB
-	out *bytes.Buffer
+	out io.Writer
 }
 
 func (h heard) Output() io.Writer { return h.out }
@@ -389,5 +390,21 @@ func TestQuiet(t *testing.T) {
 	authtest.New(heard{t, &odd}, func(c *authsvc.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} })
 	if strings.Contains(usual.String(), "level=WARN") || !strings.Contains(odd.String(), "trusts everyone") {
 		t.Errorf("%s\n%s", usual.String(), odd.String())
+	}
+}
+
+// TestServerLog checks that a panic of the program under test is in the output of the
+// test, not on standard error.
+func TestServerLog(t *testing.T) {
+	t.Parallel()
+	var out logbuffer.Buffer
+	s := authtest.New(heard{t, &out}, nil)
+	s.Handle("/panics", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("no such order") }))
+	if res, err := http.Get(s.URL + "/panics"); err == nil {
+		res.Body.Close()
+		t.Errorf("answered %s", res.Status)
+	}
+	if got := out.String(); !strings.Contains(got, "authtest: http: panic serving") || !strings.Contains(got, "no such order") {
+		t.Errorf("the output is %q", got)
 	}
 }

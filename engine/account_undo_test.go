@@ -133,6 +133,9 @@ func TestUndoRevokesTokens(t *testing.T) {
 		if _, _, err := w.CreatePersonalToken(t.Context(), id, r); err != nil {
 			t.Fatal(err)
 		}
+		if m := w.Mail.Notice(t); !strings.Contains(m.Text, "“"+name+"”") {
+			t.Fatalf("the mail does not name the token %s: %s", name, m.Text)
+		}
 	}
 	made("backup")
 	time.Sleep(2 * time.Millisecond)

@@ -63,15 +63,18 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	if err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	if token, info, err = is.makePersonal(ctx, userID, &r, uses, func() error { return nil }); err == nil {
+	var owner authsvc.User
+	token, info, err = is.makePersonal(ctx, userID, &r, uses, func(u authsvc.User) error { owner = u; return nil })
+	if err == nil {
 		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID}, "token "+info.ID)
+		is.mailing.notify(ctx, madePersonal(owner, &info))
 	}
 	return token, info, err
 }
 
 // makePersonal makes a token for a request that checkPersonal completed. It stores the
 // token only if the function may returns nil; see PutCredentialIf.
-func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func() error) (token string, info authsvc.PersonalToken, err error) {
+func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func(authsvc.User) error) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
 	now := is.fleet.Now().UTC().Truncate(time.Millisecond)
 	c := adapter.Credential{Kind: adapter.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
@@ -82,6 +85,12 @@ func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.Pe
 		return "", authsvc.PersonalToken{}, err
 	}
 	return token, is.describePersonal(&c), nil
+}
+
+// madePersonal returns the notice about a new token. It has no undo link: the owner
+// revokes the token on the account page, without a fresh proof.
+func madePersonal(owner authsvc.User, made *authsvc.PersonalToken) notice {
+	return notice{what: "token", user: owner, name: made.Name}
 }
 
 // checkPersonal completes a request and returns all its mistakes as a [text.Invalid].

@@ -69,7 +69,7 @@ func asks(rq *request) cause {
 type notice struct {
 	what string       // a word of pages.News
 	user authsvc.User // as stored
-	name string       // the name in the text, such as a provider or an address
+	name string       // the name in the text, such as a provider, an address or a token
 	on   time.Time    // the time in the text, in place of name
 	to   string       // default: the address of user
 	undo *undoable

@@ -171,7 +171,12 @@ func TestNotices(t *testing.T) {
 			b.IP = "198.51.100.7:1"
 			b.SignInByMail(w, "ada@app.test")
 		}, want: map[string]int{"browser": 3}},
-		"off": {tune: func(c *authsvc.Config) { c.Notices.Disabled = true }, act: func(w *arena.World) { linked(w) }},
+		"token made by the person":      {tune: forPersonal, act: func(w *arena.World) { mailed(w).Post(tokensRoute, "name", "nightly", "audiences", "api") }, want: map[string]int{"token": 1}},
+		"token that cannot be made":     {tune: forPersonal, act: func(w *arena.World) { mailed(w).Post(tokensRoute, "name", "nightly", "audiences", "elsewhere") }},
+		"token made by the application": {tune: forPersonal, act: func(w *arena.World) { mailed(w); nightly(w, id(w)) }, want: map[string]int{"token": 1}},
+		"token of a blocked user":       {tune: forPersonal, act: func(w *arena.World) { mailed(w); w.Block(w.T.Context(), id(w), "x"); nightly(w, id(w)) }, want: map[string]int{"blocked": 1}},
+		"token, notices off":            {tune: func(c *authsvc.Config) { forPersonal(c); c.Notices.Disabled = true }, act: func(w *arena.World) { mailed(w); nightly(w, id(w)) }},
+		"off":                           {tune: func(c *authsvc.Config) { c.Notices.Disabled = true }, act: func(w *arena.World) { linked(w) }},
 		"first proof of an old address": {act: func(w *arena.World) {
 			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "squat", Email: "ada@app.test"}) //nolint:errcheck
 			mailed(w)
@@ -212,6 +217,42 @@ func TestNotices(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// nightly makes a personal access token as the application, if the user may have one.
+func nightly(w *arena.World, user string) {
+	w.CreatePersonalToken(w.T.Context(), user, authsvc.PersonalTokenRequest{Name: "nightly", Audiences: []string{"api"}}) //nolint:errcheck // the mail shows it
+}
+
+// TestTokenNotice checks that the mail names the token and its maker's browser, is in
+// the language of the person's last sign-in, and that tokens past the limit are made
+// without a mail.
+func TestTokenNotice(t *testing.T) {
+	t.Parallel()
+	var r recorder
+	w := arena.Start(t, func(c *authsvc.Config) {
+		forPersonal(c)
+		r.watch(c)
+		c.RateLimit.NoticesPerUser = authsvc.Rate{N: 2, Per: 24 * time.Hour}
+	})
+	b := w.Browser()
+	b.Header.Set("Accept-Language", "de")
+	b.SignInByMail(w, "ada@app.test")
+	b.Header.Set("Accept-Language", "en")
+	b.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	made(t, b.Post(tokensRoute, "name", "<nightly>", "audiences", "api", "json", "true"))
+	m := w.Mail.Notice(t)
+	if !strings.HasPrefix(m.Subject, "Neues Zugriffstoken") || !strings.Contains(m.Text, "„<nightly>“") || !strings.Contains(m.HTML, "„&lt;nightly&gt;“") ||
+		!strings.Contains(m.Text, "Firefox auf Linux") || strings.Contains(m.Text+m.HTML, "asv1_") || m.To != "ada@app.test" {
+		t.Errorf("to %s: %s\n%s", m.To, m.Subject, m.Text)
+	}
+	made(t, b.Post(tokensRoute, "name", "second", "audiences", "api", "json", "true"))
+	if sent, limited := r.count("notice.sent token"), r.count("notice.limited"); sent != 1 || limited != 1 {
+		t.Errorf("%d sent, %d limited", sent, limited)
+	}
+	if b.SignIn(w.OP, "grace", "link", "true"); r.count("notice.sent linked") != 1 {
+		t.Errorf("tokens used up the limit of other notices: %v", r.got)
 	}
 }
 

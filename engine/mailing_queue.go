@@ -282,7 +282,7 @@ func (ml *mailing) deriveKeys(ring *seal.Ring) {
 var mailEvents = []audit.Kind{
 	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was requested, but a limit stopped its mail. The answer did not show that."},
 	{Name: "email.given_up", Outcome: authsvc.AuditFailed, Meaning: "A queued mail was not delivered and will not be tried again. The request id is that of the request that asked for the mail."},
-	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user about an account change was queued. The reason says which change: `linked`, `unlinked`, `ended`, `browser`, `address`, `noaddress`, `restored`, `deletion`, `deleted`, `kept` or `blocked`."},
+	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user about an account change was queued. The reason says which change: `linked`, `unlinked`, `ended`, `browser`, `address`, `noaddress`, `restored`, `token`, `deletion`, `deleted`, `kept` or `blocked`."},
 	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user got no mail about a change: `rate_limit.notices_per_user` was exceeded, or the queue is full."},
 }
 

@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
 	"authsvc"
+	"authsvc/adapter"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text/profilepath"
 )
@@ -94,4 +96,21 @@ func (o *Operator) DryRunToken(ctx context.Context, id string, r authsvc.AccessR
 // dryRun returns a request that no client sent.
 func (h *storeys) dryRun(ctx context.Context) *request {
 	return &request{site: h.site, ctx: ctx, r: (&http.Request{Header: http.Header{}}).WithContext(ctx)}
+}
+
+// DryRunUpdate returns the error with which [People.UpdateUser] would refuse a change of
+// a user, and changes nothing.
+func (o *Operator) DryRunUpdate(ctx context.Context, userID string, change authsvc.UserUpdate) error {
+	change, err := cleanChange(change)
+	if err != nil || change.Email == nil || *change.Email == "" {
+		return err
+	}
+	other, err := o.common.Adapter.GetUserByEmail(ctx, *change.Email)
+	switch {
+	case errors.Is(err, adapter.ErrNotFound), err == nil && other.ID == userID:
+		return nil
+	case err == nil:
+		return adapter.ErrConflict
+	}
+	return err
 }

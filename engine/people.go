@@ -72,7 +72,8 @@ func (p *People) Export(ctx context.Context, userID string, w io.Writer) error {
 }
 
 // CreatePersonalToken makes a personal access token for a user and returns it. The
-// store has only its digest, so the token cannot be read again.
+// store has only its digest, so the token cannot be read again. The user is told by mail
+// if there is an [authsvc.Email] provider.
 //
 // The errors are [authsvc.ErrNoPersonalTokens], [authsvc.ErrNotFound] if there is no
 // such user, [authsvc.ErrAccessDenied] if the user is blocked, [authsvc.ErrTooMany] if

@@ -20,16 +20,17 @@ import (
 // tokens.
 type personalRoom struct {
 	*fleet.Common
-	keeper *keeper
-	issuer *issuer
-	desk   *desk
+	keeper  *keeper
+	mailing *mailing
+	issuer  *issuer
+	desk    *desk
 
 	hosts []string // of the gate that accept personal access tokens
 	on    bool
 }
 
 func personalPart(h *storeys) part {
-	p := &personalRoom{Common: h.common, keeper: h.keeper, issuer: h.issuer, desk: h.desk}
+	p := &personalRoom{Common: h.common, keeper: h.keeper, mailing: h.mailing, issuer: h.issuer, desk: h.desk}
 	return part{of: p, check: p.compile, account: p.entry, routes: func() map[string]*route {
 		has := func(*request) bool { return p.on }
 		return map[string]*route{
@@ -193,7 +194,11 @@ func (p *personalRoom) postToken(rq *request) outcome {
 		rq.rememberTyped(typedPersonal, rq.body.get("name"))
 		return rq.refuseOwn(personalPath, authsvc.CodeInvalid, http.StatusBadRequest)
 	}
-	token, info, err := p.issuer.makePersonal(rq.ctx, s.UserID, &r, uses, func() error { return p.stillSignedIn(rq, s) })
+	var owner authsvc.User
+	token, info, err := p.issuer.makePersonal(rq.ctx, s.UserID, &r, uses, func(u authsvc.User) error {
+		owner = u
+		return p.stillSignedIn(rq, s)
+	})
 	switch {
 	case errors.Is(err, errSignedOut):
 		return rq.signInFirst(personalPath)
@@ -206,6 +211,7 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	}
 	rq.forgetTyped()
 	rq.note(authsvc.AuditEvent{Name: "pat.created", UserID: s.UserID, Reason: "token " + info.ID + ", by the person"})
+	p.mailing.tell(rq, madePersonal(owner, &info))
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": rq.base + personalPath, "token": token, "info": newTokenObject(&info)}}
 	}

@@ -77,7 +77,7 @@ func newStoreys(g *fleet.Common) storeys {
 	h.mailing = &mailing{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
 	h.vault = &vault{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
 		refreshes: &refreshCalls{all: map[string]*refreshCall{}}}
-	h.issuer = &issuer{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
+	h.issuer = &issuer{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper, mailing: h.mailing}
 	h.desk = &desk{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
 	h.oauthRoom = &oauthRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
 	h.emailRoom = &emailRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}

@@ -529,7 +529,7 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "keys.retired", Reason: "operator", Apart: true}, {Name: "keys.rotated", Reason: "from now on", Apart: true}}},
 
 	"personal token made": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.personal() },
-		want: []brief{{Name: "pat.created", Reason: "application", User: ada, Apart: true}}},
+		want: []brief{{Name: "pat.created", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "token", User: ada, Apart: true}}},
 	"personal tokens revoked": {tune: forPersonal, prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.personal(); w.personal() }, run: func(w *audited, _ *arena.Browser) { w.revokePersonal() },
 		want: []brief{{Name: "pat.revoked", Reason: "token ", User: ada, Apart: true}, {Name: "pat.revoked", Reason: "all", User: ada, Apart: true}}},
 	"personal token, unknown": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, personaltoken.New(), "api") },
@@ -537,7 +537,7 @@ var auditCases = map[string]auditCase{
 	"personal token, mistyped": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, "asv1_x", "api") },
 		want: []brief{{Name: "pat.refused", Reason: "not a token"}}},
 	"personal token, another audience": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { bear(w.World, w.personal(), "other") },
-		want: []brief{{Name: "pat.created", User: ada, Apart: true}, {Name: "pat.refused", Reason: "audience", User: ada}}},
+		want: []brief{{Name: "pat.created", User: ada, Apart: true}, {Name: "notice.sent", User: ada, Apart: true}, {Name: "pat.refused", Reason: "audience", User: ada}}},
 	"personal tokens, too many wrong": {tune: func(c *authsvc.Config) {
 		forPersonal(c)
 		c.RateLimit.PersonalToken = authsvc.Rate{N: 1, Per: time.Hour}

@@ -125,6 +125,7 @@ type issuer struct {
 	limits  *limit.Limits
 	site    *site
 	keeper  *keeper
+	mailing *mailing
 
 	signing       *signing
 	audiences     []audience     // that tokens are issued for

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -42,8 +44,8 @@ func adviceFor(path string, err error) string {
 	return ""
 }
 
-// accessAdvice returns what keeps this user from using the file, "" if nothing does. It
-// leaves no file.
+// accessAdvice returns all that keeps this user from using the file, "" if nothing does.
+// It leaves no file.
 func accessAdvice(path, folder string) string {
 	switch info, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -58,10 +60,9 @@ func accessAdvice(path, folder string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path + " is a folder: name a file in it"
 	}
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		if denied(name) {
-			return "this user may not read and write " + name + ": change its owner or mode"
-		}
+	var all []string
+	if advice := deniedAdvice(path); advice != "" {
+		all = append(all, advice)
 	}
 	f, err := os.CreateTemp(folder, ".authsvc-check-*")
 	if err == nil {
@@ -71,13 +72,29 @@ func accessAdvice(path, folder string) string {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "this user may not create files in the folder " + folder + ", which also holds the log of the database: change its owner or mode"
+		all = append(all, "this user may not create files in the folder "+folder+", which also holds the log of the database: change its owner or mode")
 	case errors.Is(err, syscall.ENOSPC):
-		return "there is no room left: free space on its disk"
+		all = append(all, "there is no room left: free space on its disk")
 	case errors.Is(err, syscall.EROFS):
-		return "its disk is mounted read-only: mount it for writing, or name a file on another one"
+		all = append(all, "its disk is mounted read-only: mount it for writing, or name a file on another one")
 	}
-	return ""
+	return strings.Join(all, "; ")
+}
+
+// filesOf lists the files of a database.
+func filesOf(path string) []string { return []string{path, path + "-wal", path + "-shm"} }
+
+// deniedAdvice names the files of a database that this user may not both read and write,
+// "" if there are none.
+func deniedAdvice(path string) string {
+	names := slices.DeleteFunc(filesOf(path), func(name string) bool { return !denied(name) })
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "this user may not read and write " + names[0] + ": change its owner or mode"
+	}
+	return "this user may not read and write " + strings.Join(names, ", ") + ": change their owner or mode"
 }
 
 // primary reports whether an error has a primary result code.

@@ -102,6 +102,46 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// TestAdviceOfAllFiles checks that one error names all files whose permissions are
+// wrong, and the folder.
+func TestAdviceOfAllFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "auth.db")
+	for name, mode := range map[string]os.FileMode{path: 0o004, path + "-wal": 0, path + "-shm": 0o600} { // #nosec G302 -- the cause
+		if err := os.WriteFile(name, migrated(t, Options{}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o755, dir: 0o555} { // #nosec G302 -- another user must get there
+		if err := os.Chmod(at, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		giveAway(t, dir)
+	}
+	t.Cleanup(func() { os.Chmod(dir, 0o700) }) //nolint:errcheck // removing it fails then
+	denied := "this user may not read and write " + path + ", " + path + "-wal: change their owner or mode"
+	asNobody(t, func() {
+		for private, want := range map[bool]string{
+			false: denied + "; this user may not create files in the folder " + dir + ", which also holds the log of the database: change its owner or mode",
+			true:  "chmod o-rwx " + path + "; " + denied,
+		} {
+			s, err := Open(t.Context(), path, Options{Private: private})
+			if err == nil {
+				s.Close()
+				t.Errorf("opened with private %t", private)
+			} else if !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("private %t: %v; want %q", private, err, want)
+			}
+		}
+	})
+}
+
 // giveAway makes the user 65534 the owner of the files, but not of the folder itself, in a
 // folder.
 func giveAway(t *testing.T, dir string) {

@@ -151,11 +151,17 @@ func checkFile(ctx context.Context, path string) error {
 	}
 }
 
-// checkPrivate refuses a database that every user of the machine may read or write.
+// checkPrivate refuses a database that every user of the machine may read or write. The
+// error also names the files that this user may not read and write, because Open would
+// report them only afterwards.
 func checkPrivate(path string) error {
 	names, err := exposed(path, 0o007)
-	if err == nil && names != "" {
-		err = fmt.Errorf("sqlite: every user of this machine can read or write the database, and use its session tokens: chmod o-rwx %s", names)
+	if err != nil || names == "" {
+		return err
+	}
+	err = fmt.Errorf("sqlite: every user of this machine can read or write the database, and use its session tokens: chmod o-rwx %s", names)
+	if advice := deniedAdvice(path); advice != "" {
+		err = fmt.Errorf("%w; %s", err, advice)
 	}
 	return err
 }

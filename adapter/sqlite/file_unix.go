@@ -61,7 +61,7 @@ func denied(name string) bool {
 // make accessible: 0o070 for the group, 0o007 for everyone.
 func exposed(path string, to os.FileMode) (string, error) {
 	var names []string
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+	for _, name := range filesOf(path) {
 		info, err := os.Stat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

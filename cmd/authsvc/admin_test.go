@@ -113,8 +113,8 @@ func TestHostileRequestsAddNoSeries(t *testing.T) {
 	}
 	defer service.Close(t.Context())
 	srv := &server{}
-	h := newOriginHandler(service, s.Engine.Logger)
-	srv.swap(&instance{originHandler: h, settings: s, service: service})
+	h := newInstance(s, service)
+	srv.swap(h)
 	series := func() map[string]bool {
 		names := map[string]bool{}
 		for _, line := range regexp.MustCompile(`(?m)^authsvc_\S+`).FindAllString(string(srv.metrics()), -1) {

@@ -135,10 +135,11 @@ func (k *checker) reportNewStore(err error) {
 			err = config.Mistakes{unusable(s, "storage.url", err)}
 		}
 	}
-	k.report("storage", describeStorage(s)+" does not exist yet; serve creates it", err)
-	if columns := s.Storage.Naming.UserColumns; err == nil && len(columns) > 0 {
-		k.reportWarnings([]string{"storage: the new table of users will not have the columns of storage.user_columns (" + strings.Join(columns, ", ") + "); serve then prints the statements that add them"})
+	text := describeStorage(s) + " does not exist yet; serve creates it"
+	if columns := s.Storage.Naming.UserColumns; len(columns) > 0 {
+		text += ", with these columns in the table of users, as text: " + strings.Join(columns, ", ")
 	}
+	k.report("storage", text, err)
 	if err == nil && !sameCompat(s.Engine.Compat, authsvc.CompatNone) {
 		k.reportWarnings([]string{fmt.Sprintf("storage: with compat %s the database usually exists already, and a new one has no users; does storage.url name the database of the application?", s.Engine.Compat)})
 	}

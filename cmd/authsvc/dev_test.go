@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -76,6 +77,9 @@ func TestDevWithConfiguration(t *testing.T) {
 	eventually(t, "reloaded", func() bool { return strings.Contains(l.out.String(), "configuration reloaded") })
 	if providers := get("/login/providers").Text; !strings.Contains(providers, `"dev":`) || !strings.Contains(providers, `"github":`) {
 		t.Errorf("after a reload: %s", providers)
+	}
+	if nope := get("/nope"); nope.StatusCode != http.StatusNotFound || !strings.Contains(nope.Text, "sign in at "+origin+"/login/signin") {
+		t.Errorf("outside the routes: %d %s", nope.StatusCode, nope.Text)
 	}
 	b = b.Fresh()
 	asked := signIn(t, b, url.Values{"email": {"new@example.com"}}, "email")

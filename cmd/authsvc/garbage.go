@@ -8,10 +8,10 @@ import (
 // collectLess delays garbage collection during a start, because collections would take
 // a seventh of the start's time. The first collection runs when the heap has 16 MiB; a
 // start that needs less memory has none. Each later one runs when the heap has five
-// times the live memory. end restores the default, returns the garbage of a large start
-// to the system, and may be called again. If the operator sets GOGC or GOMEMLIMIT,
-// collectLess changes nothing.
-func (p *program) collectLess() (end func()) {
+// times the live memory. end restores the default, returns the garbage of a start whose
+// heap is larger than large to the system, and may be called again. If the operator sets
+// GOGC or GOMEMLIMIT, collectLess changes nothing.
+func (p *program) collectLess(large uint64) (end func()) {
 	if p.ownsCollector() {
 		return func() {}
 	}
@@ -19,7 +19,7 @@ func (p *program) collectLess() (end func()) {
 	return func() {
 		debug.SetGCPercent(100) // the default of Go
 		var m runtime.MemStats
-		if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > largeStart {
+		if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > large {
 			debug.FreeOSMemory()
 		}
 	}

@@ -21,6 +21,7 @@ import (
 //	GET /         redirects to the sign-in page
 //	GET /favicon.ico  204: no icon, which browsers remember
 //	GET /.well-known/oauth-authorization-server/PATH  the metadata of the issuer at PATH (RFC 8414 section 3.1)
+//	any other path outside the engine's routes  404, in dev with the address of the sign-in page
 //
 // It refuses requests that name another host (RFC 9110 §7.4), in Host or, with
 // [authsvc.Config.ForwardedHost], in X-Forwarded-Host, with three exceptions:
@@ -40,6 +41,7 @@ type originHandler struct {
 	checks   func(*http.Request) bool // reports whether a proxy asks the gate
 	gate     http.Handler             // serves the programs behind the gate
 	refuse   http.HandlerFunc         // refuses requests for other hosts
+	advises  bool                     // requests outside the routes get advice; only in dev
 	warnHost sync.Once                // logs only once why a host is refused
 	warnPort sync.Once                // logs only once why a port is refused
 }
@@ -75,11 +77,21 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/" && isRead(r):
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, h.home(), http.StatusFound) // #nosec G710 -- the configured address
-	case r.URL.Path == wellKnown+strings.TrimPrefix(h.base, h.origin):
+	case r.URL.Path == wellKnown+h.basePath():
 		h.service.ServeHTTP(w, h.metadataRequest(r))
+	case h.advises && h.outside(r.URL.Path):
+		http.Error(w, "authsvc dev has nothing at this path; sign in at "+h.home(), http.StatusNotFound)
 	default:
 		h.service.ServeHTTP(w, r)
 	}
+}
+
+// basePath returns the path of the engine's routes, such as /api/auth.
+func (h *originHandler) basePath() string { return strings.TrimPrefix(h.base, h.origin) }
+
+// outside reports whether a path is neither the base path nor below it.
+func (h *originHandler) outside(path string) bool {
+	return path != h.basePath() && !strings.HasPrefix(path, h.basePath()+"/")
 }
 
 // wellKnown is the path that RFC 8414 puts before the path of an issuer to name its
@@ -89,7 +101,7 @@ const wellKnown = "/.well-known/oauth-authorization-server"
 // metadataRequest returns the request for the same document below the base.
 func (h *originHandler) metadataRequest(r *http.Request) *http.Request {
 	inner := r.Clone(r.Context())
-	inner.URL.Path, inner.URL.RawPath = strings.TrimPrefix(h.base, h.origin)+"/.well-known/openid-configuration", ""
+	inner.URL.Path, inner.URL.RawPath = h.basePath()+"/.well-known/openid-configuration", ""
 	return inner
 }
 

@@ -56,6 +56,30 @@ func serveRequest(f *originHandler, method, host, target string) *httptest.Respo
 	return w
 }
 
+// TestOriginHandlerInDev: in dev, a path outside the routes says where to sign in; 418 is
+// the engine.
+func TestOriginHandlerInDev(t *testing.T) {
+	t.Parallel()
+	const base = "http://localhost:8080/auth"
+	h := newTestHandler(base, nil)
+	for _, inDev := range []bool{true, false} {
+		h.advises = inDev
+		for target, outside := range map[string]bool{"/nope": true, "/authentic": true, "//": true, "/auth": false, "/auth/nope": false} {
+			want := http.StatusTeapot
+			if inDev && outside {
+				want = http.StatusNotFound
+			}
+			w := serveRequest(h, "GET", "localhost:8080", target)
+			if told := strings.Contains(w.Body.String(), "sign in at "+base+"/signin?callbackUrl="); w.Code != want || told != (want == http.StatusNotFound) {
+				t.Errorf("dev %t, %s: %d %s", inDev, target, w.Code, w.Body)
+			}
+		}
+		if w := serveRequest(h, "GET", "evil.example", "/nope"); w.Code != http.StatusMisdirectedRequest {
+			t.Errorf("dev %t, another host: %d", inDev, w.Code)
+		}
+	}
+}
+
 // TestOriginHandler: which handler gets which request. 418 is the engine.
 func TestOriginHandler(t *testing.T) {
 	t.Parallel()

@@ -103,10 +103,10 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	h := newOriginHandler(service, s.Engine.Logger)
-	h.ready = before.ready
-	h.ready.setPing(service.Ready)
-	return &instance{originHandler: h, settings: s, service: service}, nil
+	in := newInstance(s, service)
+	in.ready, in.advises = before.ready, before.advises
+	in.ready.setPing(service.Ready)
+	return in, nil
 }
 
 // logRefusal logs why a configuration was not applied.

@@ -33,7 +33,7 @@ func (c *serveCommand) Run(p *program) error {
 
 // start runs the service. flags override its settings.
 func (p *program) start(flags map[string]string) error {
-	p.collect = p.collectLess()
+	p.collect = p.collectLess(largeStart)
 	defer p.collect()
 	s, err := p.load(flags)
 	if err != nil {
@@ -206,11 +206,12 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		p.noteDevStore(s)
 		return errors.Join(s.Explain(err), srv.http.Close())
 	}
-	h := newOriginHandler(service, s.Engine.Logger)
-	srv.swap(&instance{originHandler: h, settings: s, service: service})
+	in := newInstance(s, service)
+	in.advises = p.development
+	srv.swap(in)
 	all := p.startReloading(st, srv)
 	srv.startAccepting()
-	p.announce(s, h.base, srv)
+	p.announce(s, in.base, srv)
 	p.notify(srv.log, stateReady)
 	p.collect()
 	defer runtime.KeepAlive(p.untouchedHeap())
@@ -222,7 +223,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		srv.log.Info("stopping", "signal", sig.String())
 	}
 	p.notify(srv.log, stateStopping)
-	h.setUnready()
+	in.setUnready()
 	if err := srv.drain(srv.instance().settings.StopDelay); err != nil {
 		return err
 	}

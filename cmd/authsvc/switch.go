@@ -34,6 +34,13 @@ type instance struct {
 	requests sync.WaitGroup // in flight
 }
 
+// newInstance returns the instance of an engine that accepted its settings. It frees the
+// places in them, which only mistakes need.
+func newInstance(s *config.Settings, service *engine.Service) *instance {
+	s.ForgetPlaces()
+	return &instance{originHandler: newOriginHandler(service, s.Engine.Logger), settings: s, service: service}
+}
+
 // ServeHTTP implements [http.Handler]. It sends Connection: close if the connection
 // will not be kept, so that the client does not reuse it.
 func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -96,12 +96,22 @@ func (c usersSet) Run(p *program) error {
 		} else {
 			c.Yes = true // nothing ends, so there is nothing to confirm
 		}
-		return p.do(c.destructive, what, done, func(u authsvc.User) error {
-			_, err := p.engine.UpdateUser(p.ctx, u.ID, change)
-			if err != nil && c.Email != nil {
+		explain := func(err error) error {
+			if c.Email != nil {
 				err = addressTaken(err, *c.Email)
 			}
 			return wrongValue(err)
+		}
+		u, err := p.find(c.Who)
+		if err == nil {
+			err = explain(p.engine.DryRunUpdate(p.ctx, u.ID, change)) // before the question
+		}
+		if err != nil {
+			return err
+		}
+		return p.do(c.destructive, what, done, func(u authsvc.User) error {
+			_, err := p.engine.UpdateUser(p.ctx, u.ID, change)
+			return explain(err)
 		})
 	})
 }

@@ -33,6 +33,7 @@ func (w *world) handler() (http.Handler, error) {
 	pages.Handle(mux)
 	if w.Upstream == "" {
 		mux.HandleFunc("GET /{$}", p.home)
+		mux.HandleFunc("/", p.missing)
 	}
 	if w.Shared {
 		mux.Handle(idpPath+"/", w.idp)
@@ -98,6 +99,22 @@ func (p *site) flags() (text string) {
 		text += " --dir " + p.Dir
 	}
 	return text
+}
+
+// maxShownPath limits the path on the page of missing, in bytes.
+const maxShownPath = 200
+
+// missing answers a path that dev does not have. It says where to sign in.
+func (p *site) missing(rw http.ResponseWriter, r *http.Request) {
+	view := struct {
+		frame
+		Path string
+	}{p.frame("Not found"), strings.ToValidUTF8(r.URL.Path[:min(len(r.URL.Path), maxShownPath)], "")}
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.Error(rw, "authsvc dev has nothing at this path; sign in at "+view.SignIn, http.StatusNotFound)
+		return
+	}
+	p.Show(rw, http.StatusNotFound, "missing.html", view)
 }
 
 // home shows the session, the ways to sign in and out, and how to use the session in

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -98,6 +99,44 @@ func TestPictures(t *testing.T) {
 	}
 	if policy := home.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self' data: https: "+issuer+";") {
 		t.Errorf("policy %s", policy)
+	}
+}
+
+// TestMissing: a path that dev does not have says where to sign in, to browsers on a page
+// and to programs in a line. Paths of the service belong to the service.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	v, _ := visitNew(t)
+	for _, c := range []struct {
+		method, path, accept, want string
+		ours                       bool
+	}{
+		{"GET", "/nope", "text/html,*/*", `<a class="button primary" href="` + v.Base + `/api/auth/signin?callbackUrl=%2F">Sign in</a>`, true},
+		{"GET", "/inbox/a/%3Cb%3E", "text/html", "<code>/inbox/a/&lt;b&gt;</code>", true},
+		{"GET", "/nope", "*/*", "sign in at " + v.Base + "/api/auth/signin", true},
+		{"POST", "/nope", "application/json", "sign in at " + v.Base + "/api/auth/signin", true},
+		{"GET", "/api/auth/nope", "text/html", "", false},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), c.method, v.Base+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", c.accept)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		text := string(raw)
+		page, line := strings.Contains(text, "There is no page here"), strings.Contains(text, "nothing at this path")
+		asPage := strings.Contains(c.accept, "text/html")
+		if err != nil || res.StatusCode != http.StatusNotFound || page != (c.ours && asPage) || line != (c.ours && !asPage) || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s for %s: %s, %v\n%s", c.method, c.path, c.accept, res.Status, err, text)
+		}
+	}
+	if home := v.get("/"); home.StatusCode != http.StatusOK || strings.Contains(home.Text, "There is no page here") {
+		t.Errorf("the home page: %d", home.StatusCode)
 	}
 }
 

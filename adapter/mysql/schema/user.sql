@@ -3,6 +3,6 @@ CREATE TABLE IF NOT EXISTS {User} (
     {User.name} TEXT,
     {User.email} {text},
     {User.emailVerified} DATETIME(3),
-    {User.image} TEXT,
+    {User.image} TEXT{columns},
     UNIQUE KEY authsvc_user_email ({User.email})
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4;

@@ -3,5 +3,5 @@ CREATE TABLE {User} (
     {User.name} TEXT,
     {User.email} TEXT UNIQUE,
     {User.emailVerified} TIMESTAMP(3),
-    {User.image} TEXT
+    {User.image} TEXT{columns}
 );

@@ -3,5 +3,5 @@ CREATE TABLE {User} (
     {User.name} TEXT,
     {User.email} TEXT UNIQUE,
     {User.emailVerified} DATETIME,
-    {User.image} TEXT
+    {User.image} TEXT{columns}
 ) WITHOUT ROWID;

@@ -21,9 +21,9 @@ func (fl *Fleet) PutCredential(ctx context.Context, c adapter.Credential, most i
 
 // PutCredentialIf is PutCredential for a credential that gives access. It fails if the
 // user is blocked or will be deleted, or if may returns an error. may is called after
-// the user's epoch was read, and the store compares that epoch: if the access that may
+// the user was read, and the store compares the user's epoch: if the access that may
 // checks is revoked meanwhile, the credential is not stored.
-func (fl *Fleet) PutCredentialIf(ctx context.Context, c adapter.Credential, most int, may func() error) error {
+func (fl *Fleet) PutCredentialIf(ctx context.Context, c adapter.Credential, most int, may func(authsvc.User) error) error {
 	return fl.putCredential(ctx, c, most, func(u authsvc.User) error {
 		switch {
 		case !u.Blocked.IsZero():
@@ -31,7 +31,7 @@ func (fl *Fleet) PutCredentialIf(ctx context.Context, c adapter.Credential, most
 		case !u.DeleteAfter.IsZero():
 			return fmt.Errorf("%w: the user is scheduled for deletion", authsvc.ErrAccessDenied)
 		}
-		return may()
+		return may(u)
 	})
 }
 

@@ -19,8 +19,8 @@ type Naming struct {
 	// Columns renames single columns, such as "User.image": "avatar".
 	Columns map[string]string
 	// UserColumns lists further columns of the User table by their physical names. They
-	// are read into [adapter.User].Extra with every user and never written. If one does
-	// not exist, Open fails.
+	// are read into [adapter.User].Extra with every user and never written. If Open
+	// creates the table, it has them, as text. If an existing table lacks one, Open fails.
 	UserColumns []string
 }
 

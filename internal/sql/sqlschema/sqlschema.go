@@ -39,7 +39,7 @@ type Database struct {
 	// verificationtoken.sql, which each create one shared table, and NAME.up.sql and
 	// NAME.down.sql for our own tables. Statements must end with ";\n" and be
 	// repeatable. Names in braces are logical; {type User.id} is the type of an
-	// existing column, and {text} is KeyType.
+	// existing column, {text} is KeyType, and {columns} are Naming.UserColumns.
 	Files fs.FS
 	// KeyType returns the type of text that is compared byte for byte, for the keys of
 	// our own tables. Nil: {text} is not used.

@@ -97,7 +97,7 @@ func (d *Database) lackingColumns(t *Table) error {
 	for _, name := range d.Names.UserColumns() {
 		if d.named(t, name) == nil {
 			names = append(names, name)
-			statements = append(statements, "ALTER TABLE "+d.Quote(d.Names["User"])+" ADD COLUMN "+d.Quote(name)+" TEXT")
+			statements = append(statements, "ALTER TABLE "+d.Quote(d.Names["User"])+" ADD COLUMN "+d.newColumn(name))
 		}
 	}
 	if names == nil {

@@ -35,7 +35,7 @@ func (e *UnusableError) Error() string { return "cannot use the tables: " + e.Er
 func (e *UnusableError) Unwrap() error { return e.Err }
 
 // A ColumnsError says which of the columns in Naming.UserColumns the table of users
-// lacks. The application owns them, so that authsvc does not create them.
+// lacks. The application owns them: authsvc creates them only with a new table of users.
 type ColumnsError struct {
 	Problem    string
 	Statements []string // that add the columns

@@ -25,6 +25,7 @@ func TestNoticesOnStores(t *testing.T) {
 				n.w = arena.Start(t, func(c *authsvc.Config) {
 					c.Adapter, c.Session.Strategy = k.Open(t), strategy
 					c.Account.Delete, c.Account.ChangeEmail = true, new(true)
+					c.PersonalTokens.Enabled, c.Tokens.Audiences = true, []authsvc.Audience{{ID: "api"}}
 					c.RateLimit.Disabled = true
 					c.Events.Audit = n.watch
 				})
@@ -136,6 +137,10 @@ func (n *noticed) walk() {
 	}
 	n.press(n.one("address", ada, true))
 	n.both("restored", ada, "address", eve)
+
+	_, _, err = w.CreatePersonalToken(ctx, user, authsvc.PersonalTokenRequest{Name: "nightly", Audiences: []string{"api"}})
+	n.done(err)
+	n.one("token", ada, false)
 
 	_, err = w.ScheduleDeletion(ctx, user)
 	n.done(err)

@@ -201,7 +201,7 @@ func TestNotices(t *testing.T) {
 			d := mailTo(lang, 72*60, looked(t, pages.Theme{}))
 			d.URL, d.UndoURL = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b6d5a49f7a2c4e608"
 			d.Notice, d.When = word, "23 November 2026 at 18:42 UTC"
-			if slices.Contains([]string{"linked", "unlinked", "address", "restored", "deletion"}, word) {
+			if slices.Contains([]string{"linked", "unlinked", "address", "restored", "token", "deletion"}, word) {
 				d.About = "Git<Hub>"
 			}
 			subject, text, html, err := builtIn.Compose(d)
@@ -228,6 +228,10 @@ func TestNotices(t *testing.T) {
 			keeps := strings.Contains(text, map[string]string{"en": "To keep the account, sign in", "de": "Wenn Sie das Konto behalten"}[lang])
 			if keeps != (word == "deletion") || keeps == strings.Contains(text, map[string]string{"en": "open your account, sign out", "de": "öffnen Sie Ihr Konto, melden"}[lang]) && !final {
 				t.Errorf("%s %s: what to do: %s", lang, word, text)
+			}
+			revoke := map[string]string{"en": "revoke the token", "de": "widerrufen Sie das Token"}[lang]
+			if told := strings.Contains(text, revoke); told != (word == "token") || told != strings.Contains(html, revoke) {
+				t.Errorf("%s %s: the token: %v %s", lang, word, told, text)
 			}
 			subject, text, html, err = custom.Compose(d)
 			if err != nil || subject != "News: "+word || strings.HasPrefix(text, "\n") || (lang == "de") != strings.HasSuffix(text, "account ") || hasLink(html, d.URL) == final {

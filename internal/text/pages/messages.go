@@ -49,7 +49,7 @@ func mailTexts() map[string]map[string]string {
 // News lists the words for notices. Each is the key of a text after "news."; the text
 // may contain a name.
 func News() []string {
-	return []string{"linked", "unlinked", "ended", "browser", "address", "restored", "noaddress", "deletion", "deleted", "kept", "blocked"}
+	return []string{"linked", "unlinked", "ended", "browser", "address", "restored", "noaddress", "token", "deletion", "deleted", "kept", "blocked"}
 }
 
 // A Chooser chooses a language for a page or a mail.

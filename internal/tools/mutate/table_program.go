@@ -32,6 +32,8 @@ var program = []mutation{
 	{"dev/gate", "internal/dev", "if !w.gate.knows(r) {", "if false {", "./internal/dev"},
 	{"dev/forwarded-host-of-another-name", "internal/dev", "if forService(r) && w.ownName(r.Host) {", "if true {", "./internal/dev"},
 	{"dev/own-address-behind-a-front-end", "internal/dev", "w.hasFront() && !asked", "w.hasFront() && asked && false", "./internal/dev"},
+	{"dev/redirect-elsewhere", "internal/dev", "ok && (origin == own || loopbackOrigin(origin)) {", "ok && origin != \"\" {", "./internal/dev"},
+	{"dev/redirect-shared", "internal/dev", "if !w.Shared {\n\t\tconfig.Callbacks.Redirect", "if true {\n\t\tconfig.Callbacks.Redirect", "./internal/dev"},
 	{"dev/token", "internal/dev", "|| subtle.ConstantTimeCompare(sum[:], g.unused[:]) != 1 {", "|| subtle.ConstantTimeCompare(sum[:], g.unused[:]) > 1 {", "./internal/dev"},
 	{"dev/mail-runs-nothing", "internal/dev/devsite", `setHeaders(w.Header(), "no-referrer", mailPolicy)`, `setHeaders(w.Header(), "no-referrer", "frame-ancestors 'self'")`, "./internal/dev"},
 	{"probe/hole-by-echo", "cmd/authsvc/internal/probe", "case got.echo != nil:\n\t\treturn Hole", "case " + never + "got.echo != nil:\n\t\treturn Hole", "./cmd/authsvc/internal/probe"},

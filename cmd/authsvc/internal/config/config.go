@@ -215,6 +215,9 @@ func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
 		return nil, "", false, nil
 	case err != nil:
+		if problem, fix := nameProblem(name); problem != "" && in.Path == "" {
+			return nil, "", false, Mistakes{{Place: "AUTHSVC_CONFIG", Problem: problem, Fix: fix}}
+		}
 		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Fix: unreadableFix(err)}}
 	}
 	return raw, name, readableByOthers(in, name, info), nil

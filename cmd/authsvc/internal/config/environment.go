@@ -58,6 +58,10 @@ func (l *loader) override(f field, key, variable string) (value, bool) {
 func (l *loader) secretFile(variable, name string) (value, bool) {
 	raw, info, err := readFile(name, maxSecretFile)
 	if err != nil {
+		if problem, fix := nameProblem(name); problem != "" {
+			l.fail(variable, "", problem, fix)
+			return value{}, false
+		}
 		l.fail(variable, "", "names "+quote(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
 		return value{}, false
 	}

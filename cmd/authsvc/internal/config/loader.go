@@ -214,7 +214,7 @@ func (l *loader) assign(f field, key string, v value) {
 		l.fail(v.place, key, problem, fix)
 		return
 	}
-	if problem, fix := v.pastedProblem(); f.exact() && problem != "" {
+	if problem, fix := v.pastedProblem(l.file); f.exact() && problem != "" {
 		l.fail(v.place, key, problem, fix)
 		return
 	}

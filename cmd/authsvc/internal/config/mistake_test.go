@@ -209,6 +209,23 @@ func TestSecretEncodings(t *testing.T) {
 	})
 }
 
+// TestForgetPlaces: mistakes that are found after the places were freed name the file.
+func TestForgetPlaces(t *testing.T) {
+	t.Parallel()
+	name := writeFile(t, validFile+"listen: 127.0.0.1:3000\n")
+	s, err := Load(Input{Path: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := s.Mistake("listen", "is odd", "change it"); m.Place != name+":2" || !s.IsSet("listen") {
+		t.Errorf("before: %v", m)
+	}
+	s.ForgetPlaces()
+	if m := s.Mistake("listen", "is odd", "change it"); m.Place != name || s.places != nil || s.lines != nil {
+		t.Errorf("after: %v", m)
+	}
+}
+
 // TestProviderMistakes: mistakes in providers.
 func TestProviderMistakes(t *testing.T) {
 	t.Parallel()

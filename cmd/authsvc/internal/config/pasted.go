@@ -36,15 +36,22 @@ func invisibleName(r rune) string {
 }
 
 // pastedProblem returns which character in a value was copied from a web page by
-// mistake, and the fix, or "". Such a character would count as part of the value.
-func (v value) pastedProblem() (problem, fix string) {
+// mistake, and the fix, or "". Such a character would count as part of the value. file is
+// the name of the configuration file: only there may a value have quotes around it.
+func (v value) pastedProblem(file string) (problem, fix string) {
 	first, _ := utf8.DecodeRuneInString(v.text)
 	last, _ := utf8.DecodeLastRuneInString(v.text)
+	quoteFix := func(quote rune) string {
+		if file != "" && strings.HasPrefix(v.place, file+":") && strings.ContainsRune(v.raw, quote) {
+			return `write " or ' around it, or nothing`
+		}
+		return "remove it, and any quote at the other end"
+	}
 	switch {
 	case v.text != "" && strings.ContainsRune(typographicQuotes, first):
-		return fmt.Sprintf("begins with a typographic quote (%U), which would be part of it", first), `write " or ' around it, or nothing`
+		return fmt.Sprintf("begins with a typographic quote (%U), which would be part of it", first), quoteFix(first)
 	case v.text != "" && strings.ContainsRune(typographicQuotes, last):
-		return fmt.Sprintf("ends with a typographic quote (%U), which would be part of it", last), `write " or ' around it, or nothing`
+		return fmt.Sprintf("ends with a typographic quote (%U), which would be part of it", last), quoteFix(last)
 	}
 	for _, r := range v.text {
 		if name := invisibleName(r); name != "" {
@@ -52,7 +59,7 @@ func (v value) pastedProblem() (problem, fix string) {
 		}
 	}
 	for _, item := range v.items {
-		if problem, fix := item.pastedProblem(); problem != "" {
+		if problem, fix := item.pastedProblem(file); problem != "" {
 			return problem, fix
 		}
 	}

@@ -7,12 +7,15 @@ import "testing"
 func TestPasted(t *testing.T) {
 	t.Parallel()
 	const quotes, copied = `which would be part of it; write " or ' around it, or nothing`, "which would be part of it; delete it, or type the value again"
+	const remove = "which would be part of it; remove it, and any quote at the other end"
 	const secret = "0123456789abcdef0123456789abcdef"
 	github := func(more string) string { return "providers: [{id: github, " + more + "}]\n" }
 	checkMistakes(t, map[string]mistakeCase{
 		"secret":          {file: "secret: “" + secret + "”\n", want: []string{"F:1: secret begins with a typographic quote (U+201C), " + quotes}},
-		"variable":        {file: "listen: 127.0.0.1:3000\n", env: map[string]string{"AUTHSVC_SECRET": "‘" + secret + "’"}, want: []string{"AUTHSVC_SECRET: secret begins with a typographic quote (U+2018), " + quotes}},
-		"secret file":     {file: "listen: 127.0.0.1:3000\n", env: map[string]string{"AUTHSVC_SECRET_FILE": writeFile(t, secret+"”\n")}, want: []string{"AUTHSVC_SECRET_FILE: secret ends with a typographic quote (U+201D), " + quotes}},
+		"variable":        {file: "listen: 127.0.0.1:3000\n", env: map[string]string{"AUTHSVC_SECRET": "‘" + secret + "’"}, want: []string{"AUTHSVC_SECRET: secret begins with a typographic quote (U+2018), " + remove}},
+		"secret file":     {file: "listen: 127.0.0.1:3000\n", env: map[string]string{"AUTHSVC_SECRET_FILE": writeFile(t, secret+"”\n")}, want: []string{"AUTHSVC_SECRET_FILE: secret ends with a typographic quote (U+201D), " + remove}},
+		"reference":       {file: "secret: ${S}\n", env: map[string]string{"S": "“" + secret + "”"}, want: []string{"F:1: secret begins with a typographic quote (U+201C), " + remove}},
+		"name of a file":  {file: "listen: 127.0.0.1:3000\n", env: map[string]string{"AUTHSVC_SECRET_FILE": "“/run/secret”"}, want: []string{"AUTHSVC_SECRET_FILE: begins with a typographic quote (U+201C), " + remove}},
 		"one of a list":   {file: "secret:\n  - a\n  - " + secret + "»\n", want: []string{"F:2: secret ends with a typographic quote (U+00BB), " + quotes}},
 		"url":             {file: "url: “https://app.example.com”\n", want: []string{"F:1: url begins with a typographic quote (U+201C), " + quotes}},
 		"within a url":    {file: "url: https://app.exa\u200bmple.com\n", want: []string{"F:1: url contains a zero-width character (U+200B), " + copied}},

@@ -2,6 +2,18 @@ package config
 
 import "strings"
 
+// quotesFix says what to do about quotes around the value of a variable.
+const quotesFix = "remove them: Docker's --env-file, for example, keeps quotes as part of the value"
+
+// nameProblem returns which characters at the ends of a file's name, or within it, got
+// into a variable by mistake, and the fix, or "".
+func nameProblem(name string) (problem, fix string) {
+	if quoted(name) {
+		return "has quotes around it", quotesFix
+	}
+	return value{text: name}.pastedProblem("")
+}
+
 // quotedProblem returns the problem with a value that still has the quotes which were
 // written around it, and the fix, or "". In a list of secrets, it checks the first entry
 // only: a secret that sealed sessions with its quotes stays usable as a later one.
@@ -13,7 +25,7 @@ func (f field) quotedProblem(v value) (problem, fix string) {
 	if f.literal() || !quoted(v.text) && !(f.secret && quoted(first)) {
 		return "", ""
 	}
-	fix = "remove them: Docker's --env-file, for example, keeps quotes as part of the value"
+	fix = quotesFix
 	if f.key == "secret" {
 		fix += "; to keep what they sealed, add the secret with its quotes as a later entry"
 	}

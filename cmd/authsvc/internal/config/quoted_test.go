@@ -2,6 +2,24 @@ package config
 
 import "testing"
 
+// TestQuotedConfig: AUTHSVC_CONFIG names the file without the quotes of an env file.
+func TestQuotedConfig(t *testing.T) {
+	t.Parallel()
+	name := writeFile(t, "listen: 127.0.0.1:3000\n")
+	for _, c := range []struct{ name, want string }{
+		{`"` + name + `"`, "AUTHSVC_CONFIG: has quotes around it; " + quotesFix},
+		{"'" + name + "'", "AUTHSVC_CONFIG: has quotes around it; " + quotesFix},
+		{"”" + name, "AUTHSVC_CONFIG: begins with a typographic quote (U+201D), which would be part of it; remove it, and any quote at the other end"},
+		{name + ".", name + ".: cannot be read: no such file or directory; name the file with --config or AUTHSVC_CONFIG"},
+		{name, ""},
+	} {
+		s, err := Load(Input{Env: map[string]string{"AUTHSVC_CONFIG": c.name, "AUTHSVC_URL": "http://localhost:3000", "AUTHSVC_SECRET": "0123456789abcdef0123456789abcdef"}})
+		if c.want == "" && (err != nil || s.Listen != "127.0.0.1:3000") || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 // TestQuoted: quotes that stay around a value, because what sets the variable does not
 // remove them, are a mistake. Texts for people, expressions, later entries of a list of
 // secrets and the inside of a value may have them.
@@ -17,6 +35,7 @@ func TestQuoted(t *testing.T) {
 		"with a space":       {file: file, env: env("AUTHSVC_SECRET", `'`+secret+`' `), want: []string{"AUTHSVC_SECRET: secret" + around}},
 		"nothing":            {file: file, env: env("AUTHSVC_SECRET", `""`), want: []string{"AUTHSVC_SECRET: secret" + around}},
 		"secret file":        {file: file, env: env("AUTHSVC_SECRET_FILE", writeFile(t, `"`+secret+"\"\n")), want: []string{"AUTHSVC_SECRET_FILE: secret" + around}},
+		"name of a file":     {file: file, env: env("AUTHSVC_SECRET_FILE", `"/run/secrets/authsvc"`), want: []string{"AUTHSVC_SECRET_FILE:" + around}},
 		"first line":         {file: file, env: env("AUTHSVC_SECRET", "'"+secret+"'\n"+secret), want: []string{"AUTHSVC_SECRET: secret" + around}},
 		"first of a list":    {file: "secret:\n  - '\"" + secret + "\"'\n  - a\n", want: []string{"F:2: secret" + around}},
 		"all lines":          {file: file, env: env("AUTHSVC_PROXY_KEYS", "\""+secret+"\n"+secret+"\""), want: []string{"AUTHSVC_PROXY_KEYS: proxy_keys" + around}},
