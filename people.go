@@ -8,8 +8,8 @@ import (
 )
 
 // A User is a person: ID, Name, Email, EmailVerified (when the address was proved), Image,
-// Extra (columns of your own table), Blocked and DeleteAfter. [adapter.User] describes
-// each field.
+// Extra (columns of your own table), Blocked, DeleteAfter and Locale (of the last sign-in).
+// [adapter.User] describes each field.
 type User = adapter.User
 
 // An Account links a User to one identity at one provider, Provider and

@@ -123,8 +123,8 @@ type Sessions interface {
 	// longer the user's epoch, and nothing is stored. ErrNotFound: no such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
 	// GetSession returns a session, even an expired one, and its user. The Epoch,
-	// SessionEpoch, Blocked and DeleteAfter of that user may be missing. The parameters
-	// token and digest must be the SessionToken and the Digest of one session.
+	// SessionEpoch, Blocked, DeleteAfter and Locale of that user may be missing. The
+	// parameters token and digest must be the SessionToken and the Digest of one session.
 	// GetSession does not read Seen, and of SessionOrigin only AMR, SecondAt and Actor,
 	// because it is called for nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)

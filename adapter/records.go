@@ -26,10 +26,11 @@ type User struct {
 	// ID, which covers all sessions of the user; 0 if there is none. Sessions that
 	// began at an earlier epoch have ended.
 	SessionEpoch int64
-	// Blocked and DeleteAfter are copied from [Person], and are at least as recent as
-	// Epoch. The methods that set Epoch set them too.
+	// Blocked, DeleteAfter and Locale are copied from [Person]. The methods that set Epoch
+	// set them too. Blocked and DeleteAfter are at least as recent as Epoch.
 	Blocked     time.Time
 	DeleteAfter time.Time
+	Locale      string
 }
 
 // An Account links a User to one identity at one provider. The pair

@@ -179,12 +179,13 @@ func signUp(t *testing.T, a adapter.Adapter, name string) fixture {
 }
 
 // checkUnchanged checks that everything of k is stored and unchanged, except the
-// epochs, which have cases of their own.
+// epochs and the locale, which have cases of their own.
 func checkUnchanged(t *testing.T, a adapter.Adapter, k fixture) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
 	ok(t, err)
 	u.Epoch, u.SessionEpoch, k.user.Epoch, k.user.SessionEpoch = 0, 0, 0, 0
+	u.Locale, k.user.Locale = "", ""
 	same(t, u, k.user)
 	list, err := a.ListAccounts(t.Context(), k.user.ID)
 	ok(t, err)
@@ -192,7 +193,7 @@ func checkUnchanged(t *testing.T, a adapter.Adapter, k fixture) {
 	s, u, err := a.GetSession(t.Context(), k.session.SessionToken, k.session.Digest)
 	ok(t, err)
 	same(t, s, k.session)
-	u.Epoch, u.SessionEpoch = 0, 0
+	u.Epoch, u.SessionEpoch, u.Locale = 0, 0, ""
 	same(t, u, k.user)
 }
 

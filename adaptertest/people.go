@@ -12,6 +12,7 @@ func peopleTests() []test {
 		{"Person/every field", personEveryField},
 		{"Person/unknown user", personUnknown},
 		{"Person/blocked users and those to be deleted are returned as such", personBlocked},
+		{"Person/users are returned with their locale", personLocale},
 		{"Person/goes with the user", personDeleted},
 		{"SearchUsers/conditions and pages", searchUsers},
 	}
@@ -104,6 +105,59 @@ func personBlocked(t *testing.T, a adapter.Adapter) {
 	ok(t, err)
 	same(t, u.DeleteAfter, time.Time{})
 	same(t, u.Epoch, rev.Seq)
+}
+
+// personLocale checks that the methods that return the epoch of a user also return the
+// locale as it is now.
+func personLocale(t *testing.T, a adapter.Adapter) {
+	ann := fixture{account: account("ann"), session: session("ann")}
+	var err error
+	ann.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-ann", Email: "ann@example.com"}, &ann.account, &ann.session, "pt-BR")
+	ok(t, err)
+	bob := signUp(t, a, "bob")
+	found := func(list []adapter.User, err error) (adapter.User, error) {
+		var user adapter.User
+		for _, u := range list {
+			switch u.ID {
+			case ann.user.ID:
+				user = u
+			case bob.user.ID:
+				same(t, u.Locale, "")
+			}
+		}
+		return user, err
+	}
+	links := 0
+	for _, want := range []string{"pt-BR", "", "zh-Hant-TW-x-a-locale-of-35-letters"} {
+		ok(t, a.SetPerson(t.Context(), ann.user.ID, adapter.PersonUpdate{Locale: &want}, nil))
+		for name, find := range map[string]func() (adapter.User, error){
+			"GetUser":        func() (adapter.User, error) { return a.GetUser(t.Context(), ann.user.ID) },
+			"GetUserByEmail": func() (adapter.User, error) { return a.GetUserByEmail(t.Context(), ann.user.Email) },
+			"GetUserByAccount": func() (adapter.User, error) {
+				return a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
+			},
+			"ListUsers": func() (adapter.User, error) { return found(a.ListUsers(t.Context(), "", 10)) },
+			"SearchUsers": func() (adapter.User, error) {
+				return found(a.SearchUsers(t.Context(), adapter.UserQuery{Prefix: "a", Limit: 10}))
+			},
+			"TakeToken": func() (adapter.User, error) {
+				links++
+				putLink(t, a, ann.user.Email, numbered("link", links))
+				_, u, err := a.TakeToken(t.Context(), ann.user.Email, numbered("link", links), at(0))
+				return u, err
+			},
+			"ProveEmail": func() (adapter.User, error) {
+				u, _, err := a.ProveEmail(t.Context(), adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Keep: true})
+				return u, err
+			},
+		} {
+			u, err := find()
+			ok(t, err)
+			if u.ID != ann.user.ID || u.Locale != want {
+				t.Errorf("%s: user %s with locale %q, want %q", name, u.ID, u.Locale, want)
+			}
+		}
+	}
 }
 
 func personDeleted(t *testing.T, a adapter.Adapter) {

@@ -169,7 +169,7 @@ func (l *login) lookup() (authsvc.User, error) {
 }
 
 // lookupForeign returns the user of an identity that the application vouches for.
-// Epoch, Blocked and DeleteAfter come from the store.
+// Epoch, Blocked, DeleteAfter and Locale come from the store.
 func (l *login) lookupForeign() (authsvc.User, error) {
 	u := l.id.user
 	stored, err := l.desk.Adapter.GetUser(l.rq.ctx, u.ID)
@@ -177,7 +177,7 @@ func (l *login) lookupForeign() (authsvc.User, error) {
 		l.foreign = true
 		stored.Epoch, err = l.desk.Adapter.GetEpoch(l.rq.ctx, u.ID)
 	}
-	u.Epoch, u.Blocked, u.DeleteAfter = stored.Epoch, stored.Blocked, stored.DeleteAfter
+	u.Epoch, u.Blocked, u.DeleteAfter, u.Locale = stored.Epoch, stored.Blocked, stored.DeleteAfter, stored.Locale
 	return u, err
 }
 

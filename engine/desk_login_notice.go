@@ -71,20 +71,17 @@ func (l *login) language() string {
 	return ""
 }
 
-// keepLanguage stores the language of a sign-in of an existing user; create stores that of
-// a new one. The browser does not wait for it. It writes only if the language has changed.
+// keepLanguage stores the language of a sign-in of an existing user if it has changed;
+// create stores that of a new one. The browser does not wait for it.
 func (l *login) keepLanguage() {
 	s, userID, requestID, language := l.desk, l.user.ID, l.rq.requestID(), l.language()
-	if l.foreign || l.created || language == "" {
+	if l.foreign || l.created || language == "" || language == l.user.Locale {
 		return
 	}
 	s.fleet.RunTask("keeping a language", func(life context.Context) {
 		ctx, cancel := fleet.Detached(life, storeTimeout)
 		defer cancel()
-		p, err := s.Adapter.GetPerson(ctx, userID)
-		if err == nil && p.Locale != language {
-			err = s.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{Locale: &language}, nil)
-		}
+		err := s.Adapter.SetPerson(ctx, userID, adapter.PersonUpdate{Locale: &language}, nil)
 		if err != nil && !errors.Is(err, adapter.ErrNotFound) { // ErrNotFound: deleted meanwhile
 			s.Log.Warn("cannot store the language of a sign-in", "user", userID, "request", requestID, "err", err)
 		}

@@ -79,10 +79,11 @@ func (a *Store) epoch(userID string) (epoch int64) {
 }
 
 // withEpochs sets the fields of u that other records hold: epochs, block, deletion
-// date, extra columns.
+// date, locale, extra columns.
 func (a *Store) withEpochs(u adapter.User) adapter.User {
 	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
-	u.Blocked, u.DeleteAfter = a.people[u.ID].Blocked, a.people[u.ID].DeleteAfter
+	p := a.people[u.ID]
+	u.Blocked, u.DeleteAfter, u.Locale = p.Blocked, p.DeleteAfter, p.Locale
 	return a.withExtra(u)
 }
 

@@ -67,7 +67,8 @@ func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (docu
 // before the person: blocking a user raises the epoch afterwards.
 func (s *Store) withEpochs(d document, e epochs, person document) adapter.User {
 	u := s.readUser(d)
-	u.Epoch, u.SessionEpoch, u.Blocked, u.DeleteAfter = e.user, e.sessions, person.instant("blocked"), person.instant("delete_after")
+	p := person.person()
+	u.Epoch, u.SessionEpoch, u.Blocked, u.DeleteAfter, u.Locale = e.user, e.sessions, p.Blocked, p.DeleteAfter, p.Locale
 	return u
 }
 

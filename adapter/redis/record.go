@@ -70,7 +70,7 @@ func userFields(u adapter.User) []any {
 
 func (r row) user() adapter.User {
 	return adapter.User{ID: r.text(0), Name: r.text(1), Email: r.text(2), EmailVerified: r.time(3), Image: r.text(4),
-		Epoch: r.number(5), SessionEpoch: r.number(6), Blocked: r.time(7), DeleteAfter: r.time(8)}
+		Epoch: r.number(5), SessionEpoch: r.number(6), Blocked: r.time(7), DeleteAfter: r.time(8), Locale: r.text(9)}
 }
 
 func accountFields(a adapter.Account) []any {

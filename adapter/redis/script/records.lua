@@ -79,12 +79,12 @@ end
 -- epoch_of returns the number of the latest revocation about a user, as text.
 local function epoch_of(id) return call('HGET', key('epoch', id), 'epoch') or '0' end
 
--- with_epochs appends to the fields of a user the epochs, when it was blocked, and
--- when it is to be deleted.
+-- with_epochs appends to the fields of a user the epochs, when it was blocked, when it
+-- is to be deleted, and its locale.
 local function with_epochs(u)
   local e = call('HMGET', key('epoch', u[1]), 'epoch', 'sessions')
-  local p = call('HMGET', key('person', u[1]), 'blocked', 'delete_after')
-  u[#USER + 1], u[#USER + 2], u[#USER + 3], u[#USER + 4] = e[1] or '0', e[2] or '0', p[1] or '', p[2] or ''
+  local p = call('HMGET', key('person', u[1]), 'blocked', 'delete_after', 'locale')
+  u[#USER + 1], u[#USER + 2], u[#USER + 3], u[#USER + 4], u[#USER + 5] = e[1] or '0', e[2] or '0', p[1] or '', p[2] or '', p[3] or ''
   return u
 end
 

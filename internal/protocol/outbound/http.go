@@ -18,6 +18,10 @@ const (
 	MaxBody = 1 << 20 // bytes
 )
 
+// maxConns is the maximum number of connections of a client to one host. It keeps those
+// that are idle, because a new one costs a TLS handshake.
+const maxConns = 64
+
 // ErrScheme says that a URL must not be called because of its scheme.
 var ErrScheme = errors.New("only https is allowed, or http to a loopback host")
 
@@ -173,8 +177,8 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // documents are small; bombs are not
 		MaxResponseHeaderBytes: 64 << 10,
-		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
-		MaxIdleConnsPerHost:    8,
+		MaxConnsPerHost:        maxConns, // one hanging provider cannot take every socket
+		MaxIdleConnsPerHost:    maxConns, // otherwise each burst of sign-ins opens connections anew
 		IdleConnTimeout:        90 * time.Second,
 		// Stop using connections whose peer has vanished silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},

@@ -18,6 +18,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -251,6 +253,51 @@ func TestTransportErrorsQuoteNothing(t *testing.T) {
 			t.Errorf("%q: error quotes it: %v", raw, err)
 		}
 		l.Close()
+	}
+}
+
+// TestConnectionsStay checks that the connections of concurrent calls serve as many
+// later ones.
+func TestConnectionsStay(t *testing.T) {
+	t.Parallel()
+	const calls = 16
+	var opened atomic.Int64
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-answer
+		_, _ = io.WriteString(w, "{}")
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	client, err := New(Config{URLs: map[string]string{"token url": srv.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() {
+				if _, err := client.Call(t.Context(), Call{URL: srv.URL, Form: url.Values{}}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range calls {
+			<-arrived
+		}
+		for range calls {
+			answer <- struct{}{}
+		}
+		all.Wait()
+	}
+	if n := opened.Load(); n != calls {
+		t.Errorf("%d connections for two times %d concurrent calls", n, calls)
 	}
 }
 

@@ -89,7 +89,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p adapter.Proof) (adapter.User
 			err = a.writeRevocations(ctx, r, p.Revoke)
 		}
 		if err == nil {
-			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
+			err = r.row(ctx, a.epochsOf, p.UserID).Scan(scanEpochs(&u)...)
 		}
 		return err
 	})

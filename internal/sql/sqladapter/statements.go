@@ -124,12 +124,13 @@ func buildUsers(b *builder) userStatements {
 }
 
 // epochColumns returns the columns for the epoch of the user u, the epoch of its
-// sessions, the time when it was blocked, and the time when it is to be deleted.
+// sessions, the time when it was blocked, the time when it is to be deleted, and its
+// locale.
 func epochColumns(d *Dialect) string {
 	of := `FROM authsvc_revocation r WHERE r.user_id = ` + d.IDText(`u.{User.id}`)
 	person := ` FROM authsvc_person p WHERE p.user_id = u.{User.id}`
 	return `COALESCE((SELECT MAX(r.seq) ` + of + `), 0), COALESCE((SELECT MAX(r.seq) ` + of + ` AND SUBSTR(r.id, 1, 5) = 'user:'), 0), ` +
-		`(SELECT p.blocked` + person + `), (SELECT p.delete_after` + person + `)`
+		`(SELECT p.blocked` + person + `), (SELECT p.delete_after` + person + `), (SELECT p.locale` + person + `)`
 }
 
 // A sessionInserts holds the statements that store a session, with a row of ours alone

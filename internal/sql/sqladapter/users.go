@@ -17,7 +17,12 @@ func (a *Adapter) scanUser(u *adapter.User) []any {
 
 // scanUserEpochs returns the targets for userColumns and epochColumns.
 func (a *Adapter) scanUserEpochs(u *adapter.User) []any {
-	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
+	return append(a.scanUser(u), scanEpochs(u)...)
+}
+
+// scanEpochs returns the targets for epochColumns.
+func scanEpochs(u *adapter.User) []any {
+	return []any{number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter}, textTo{&u.Locale}}
 }
 
 func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (adapter.User, error) {

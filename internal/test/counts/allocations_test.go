@@ -42,6 +42,7 @@ func loads() []load {
 	return []load{
 		{name: "email-first", warmUps: 100, people: 1000, run: (*lean).signInByMail},
 		{name: "oidc-first", warmUps: 100, people: 1000, run: (*lean).signInAtProvider},
+		{name: "oidc-again", warmUps: returning, people: 1000, run: (*lean).signInAgain},
 		{name: "session", warmUps: 1000, people: 20_000, exact: true, run: (*lean).askSession},
 	}
 }
@@ -100,9 +101,30 @@ func within(t *testing.T, want *table, row string, column int, got float64, exac
 	}
 }
 
+// BenchmarkSignIn signs people in on SQLite, one after the other.
+func BenchmarkSignIn(b *testing.B) {
+	for _, l := range loads() {
+		b.Run(l.name, func(b *testing.B) {
+			c := newLean(b, opened(b)(sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "auth.db"), sqlite.Options{Migrate: true})))
+			n := 0
+			for ; n < l.warmUps; n++ {
+				l.run(c, n)
+			}
+			b.ReportAllocs()
+			for ; b.Loop(); n++ {
+				l.run(c, n)
+			}
+		})
+	}
+}
+
 // measure returns the allocations and bytes per person.
 func (l load) measure(t *testing.T) (mallocs, bytes float64) {
-	c := newLean(t, l.name)
+	var store adapter.Adapter = memory.New()
+	if l.exact {
+		store = opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
+	}
+	c := newLean(t, store)
 	for n := range l.warmUps {
 		l.run(c, n)
 	}
@@ -123,19 +145,15 @@ func (l load) measure(t *testing.T) (mallocs, bytes float64) {
 // client that allocates little. Each person comes from a different address.
 type lean struct {
 	leanClient
-	t    *testing.T
+	t    testing.TB
 	op   *leanProvider
 	mail chan string // links of sent mails
 	asks *http.Request
 }
 
-func newLean(t *testing.T, flow string) *lean {
+func newLean(t testing.TB, store adapter.Adapter) *lean {
 	t.Helper()
 	c := &lean{t: t, op: newLeanProvider(t), mail: make(chan string, 1)}
-	var store adapter.Adapter = memory.New()
-	if flow == "session" {
-		store = opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
-	}
 	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
 		RateLimit: authsvc.RateLimit{EmailTotal: authsvc.Rate{N: 1_000_000, Per: time.Hour}},
 		Outbound:  authsvc.Outbound{DangerousTransport: c.op},
@@ -155,10 +173,6 @@ func newLean(t *testing.T, flow string) *lean {
 		}
 	})
 	c.start(t, s)
-	if flow == "session" {
-		c.signInAtProvider(0)
-		c.asks = c.request(http.MethodGet, "/api/auth/session", "")
-	}
 	return c
 }
 
@@ -179,11 +193,27 @@ func (c *lean) signInByMail(n int) {
 
 func (c *lean) signInAtProvider(n int) {
 	c.person(n)
+	c.signInAs(n)
+}
+
+// returning is the number of people who return in turn.
+const returning = 100
+
+func (c *lean) signInAgain(n int) {
+	c.person(n)
+	c.signInAs(n % returning)
+}
+
+func (c *lean) signInAs(n int) {
 	back := c.op.approve(c.t, n, c.do(http.MethodPost, "/api/auth/signin/op", c.form))
 	c.in(n, c.do(http.MethodGet, back, ""))
 }
 
 func (c *lean) askSession(int) {
+	if c.asks == nil {
+		c.signInAtProvider(0)
+		c.asks = c.request(http.MethodGet, "/api/auth/session", "")
+	}
 	clear(c.answer.header)
 	c.answer.written = 0
 	if c.service.ServeHTTP(&c.answer, c.asks); c.answer.written < len(`{"user":{}}`) {

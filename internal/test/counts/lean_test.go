@@ -50,7 +50,7 @@ func (a *leanAnswer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (c *leanClient) start(t *testing.T, service http.Handler) {
+func (c *leanClient) start(t testing.TB, service http.Handler) {
 	t.Helper()
 	c.service, c.answer.header, c.answer.body = service, http.Header{}, []byte{}
 	c.person(0)
@@ -130,7 +130,7 @@ type leanProvider struct {
 	idToken string // the next ID token
 }
 
-func newLeanProvider(t *testing.T) *leanProvider {
+func newLeanProvider(t testing.TB) *leanProvider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -149,7 +149,7 @@ func newLeanProvider(t *testing.T) *leanProvider {
 }
 
 // approve signs a person in and returns the browser's next address.
-func (p *leanProvider) approve(t *testing.T, n int, authorize string) string {
+func (p *leanProvider) approve(t testing.TB, n int, authorize string) string {
 	u, err := url.Parse(authorize)
 	if err != nil || !strings.HasPrefix(authorize, leanIssuer) {
 		t.Fatalf("the sign-in of person %d leads to %q", n, authorize)

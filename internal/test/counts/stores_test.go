@@ -74,7 +74,7 @@ func openSQLite(t *testing.T) (adapter.Adapter, func() figures) {
 }
 
 // opened closes a store when its test ends.
-func opened(t *testing.T) func(adapter.Adapter, error) adapter.Adapter {
+func opened(t testing.TB) func(adapter.Adapter, error) adapter.Adapter {
 	return func(s adapter.Adapter, err error) adapter.Adapter {
 		t.Helper()
 		if err != nil {
