@@ -38,7 +38,7 @@ func ExampleService_EndSessions() {
 	}
 	ctx := context.Background()
 	defer auth.Close(ctx)
-	eve, err := store.CreateUser(ctx, authsvc.User{ID: "eve", Name: "Eve"})
+	eve, err := store.CreateUser(ctx, authsvc.User{ID: "eve", Name: "Eve"}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -282,7 +282,7 @@ func ExampleService_CreatePersonalToken() {
 		log.Fatal(err)
 	}
 	defer auth.Close(ctx)
-	if _, err := store.CreateUser(ctx, authsvc.User{ID: "7", Name: "Ada"}); err != nil {
+	if _, err := store.CreateUser(ctx, authsvc.User{ID: "7", Name: "Ada"}, nil); err != nil {
 		log.Fatal(err)
 	}
 

@@ -51,8 +51,8 @@ type Adapter interface {
 // Users stores the users and performs the steps that affect a user as a whole. See
 // [Adapter].
 type Users interface {
-	// CreateUser stores u. ErrConflict: the address is taken.
-	CreateUser(ctx context.Context, u User) (User, error)
+	// CreateUser stores u, and treats r as SignUp does. ErrConflict: the address is taken.
+	CreateUser(ctx context.Context, u User, r *Revocation) (User, error)
 	GetUser(ctx context.Context, id string) (User, error)
 	GetUserByEmail(ctx context.Context, email string) (User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (User, error)
@@ -78,7 +78,15 @@ type Users interface {
 	// the user's Person. ErrConflict: the address, the identity or
 	// the session token is taken, and nothing was written. On success the adapter sets
 	// the UserID of account and session.
-	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord, locale string) (User, error)
+	//
+	// An earlier user may have had the id: a database may give a number again, also after
+	// a program other than authsvc deleted the user. Unless the id is a UUID or the store
+	// never gives an id twice, SignUp removes the records that the earlier user left, sets
+	// the UserID of r to the id and its Key to "user:" followed by the id, and writes r,
+	// all in the same step. The returned user has the epoch of r, so its sessions are
+	// valid, and all earlier ones are not. Otherwise SignUp leaves r unchanged. r may be
+	// nil: nothing is written.
+	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord, locale string, r *Revocation) (User, error)
 	// ProveEmail applies p in one step. ErrStale: the user's address is no longer
 	// p.Email, or its epoch no longer p.Epoch; nothing is changed. If the user's
 	// EmailVerified was empty and p.Keep is not set, ProveEmail removes the user's

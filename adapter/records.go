@@ -137,6 +137,9 @@ type Revocation struct {
 	Expires   time.Time // no token that it covers outlives this
 }
 
+// CoverUser makes r cover all sessions of a user, by its Key and UserID.
+func (r *Revocation) CoverUser(id string) { r.Key, r.UserID = "user:"+id, id }
+
 // A Quota is the rate limit of a key: one event an Interval on average, and more at once
 // while they are paid for at most Burst ahead. See Permit of [Coordination].
 type Quota struct {

@@ -76,7 +76,7 @@ func accountUnique(t *testing.T, a adapter.Adapter) {
 func accountExact(t *testing.T, a adapter.Adapter) {
 	for i, id := range lookalikes() {
 		acc := adapter.Account{ID: numbered("account", i), Type: "oauth", Provider: "github", ProviderAccountID: id}
-		u, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, nil, "")
+		u, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, nil, "", nil)
 		if refusesText(t, a, err, func() error { _, err := a.GetUserByAccount(t.Context(), "github", id); return err }) {
 			continue
 		}

@@ -163,7 +163,7 @@ func session(name string) adapter.SessionRecord {
 // newUser stores a user without accounts and sessions.
 func newUser(t *testing.T, a adapter.Adapter, name string) adapter.User {
 	t.Helper()
-	u, err := a.CreateUser(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"})
+	u, err := a.CreateUser(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, nil)
 	ok(t, err)
 	return u
 }
@@ -173,7 +173,7 @@ func signUp(t *testing.T, a adapter.Adapter, name string) fixture {
 	t.Helper()
 	k := fixture{account: account(name), session: session(name)}
 	var err error
-	k.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session, "")
+	k.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session, "", nil)
 	ok(t, err)
 	return k
 }

@@ -53,7 +53,7 @@ func everyCall(ctx context.Context, a adapter.Adapter, ann fixture) map[string]f
 	rev := revocation("user:"+ann.user.ID, 1, 3)
 	rev.UserID = ann.user.ID
 	calls := map[string]func() error{
-		"CreateUser":       func() error { _, err := a.CreateUser(ctx, fresh); return err },
+		"CreateUser":       func() error { _, err := a.CreateUser(ctx, fresh, nil); return err },
 		"GetUser":          func() error { _, err := a.GetUser(ctx, ann.user.ID); return err },
 		"GetUserByEmail":   func() error { _, err := a.GetUserByEmail(ctx, ann.user.Email); return err },
 		"GetUserByAccount": func() error { _, err := a.GetUserByAccount(ctx, "github", "github-ann"); return err },
@@ -72,7 +72,7 @@ func everyCall(ctx context.Context, a adapter.Adapter, ann fixture) map[string]f
 		"GetSession":       func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
 		"UpdateSession":    func() error { return a.UpdateSession(ctx, changed) },
 		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
-		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y, ""); return err },
+		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y, "", nil); return err },
 		"ProveEmail": func() error {
 			_, _, err := a.ProveEmail(ctx, adapter.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
 			return err

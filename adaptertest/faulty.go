@@ -101,8 +101,8 @@ type pair[A, B any] struct {
 func both[A, B any](a A, b B, err error) (pair[A, B], error) { return pair[A, B]{a, b}, err }
 
 // CreateUser implements [adapter.Adapter].
-func (f *Fault) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
-	return ask(f, "CreateUser", func() (adapter.User, error) { return f.next.CreateUser(ctx, u) })
+func (f *Fault) CreateUser(ctx context.Context, u adapter.User, r *adapter.Revocation) (adapter.User, error) {
+	return ask(f, "CreateUser", func() (adapter.User, error) { return f.next.CreateUser(ctx, u, r) })
 }
 
 // GetUser implements [adapter.Adapter].
@@ -184,8 +184,8 @@ func (f *Fault) DeleteSession(ctx context.Context, token string) (adapter.Sessio
 }
 
 // SignUp implements [adapter.Adapter].
-func (f *Fault) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
-	return ask(f, "SignUp", func() (adapter.User, error) { return f.next.SignUp(ctx, u, a, s, locale) })
+func (f *Fault) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string, r *adapter.Revocation) (adapter.User, error) {
+	return ask(f, "SignUp", func() (adapter.User, error) { return f.next.SignUp(ctx, u, a, s, locale, r) })
 }
 
 // ProveEmail implements [adapter.Adapter].

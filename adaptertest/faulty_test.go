@@ -45,7 +45,7 @@ func TestFaultyAfter(t *testing.T) {
 	f := Faulty(memory.New())
 	f.FailAfter(2)
 	newUser(t, f, "ann")
-	u, err := f.CreateUser(t.Context(), adapter.User{ID: "bob"})
+	u, err := f.CreateUser(t.Context(), adapter.User{ID: "bob"}, nil)
 	if !errors.Is(err, ErrFault) {
 		t.Fatalf("got %v", err)
 	}

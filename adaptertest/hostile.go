@@ -39,7 +39,7 @@ func hostileData(t *testing.T, a adapter.Adapter) {
 		_, _, err = a.TakeToken(t.Context(), text, text, at(0))
 		is(t, err, adapter.ErrNotFound)
 
-		u, err = a.SignUp(t.Context(), u, &acc, &s, "")
+		u, err = a.SignUp(t.Context(), u, &acc, &s, "", nil)
 		if refusesEmail(t, a, text, err) {
 			continue
 		}
@@ -78,7 +78,7 @@ func hostileBytes(t *testing.T, a adapter.Adapter) {
 		acc := adapter.Account{ID: numbered("account", i), Type: "oauth", Provider: "p", ProviderAccountID: text, AccessToken: text}
 		s := session(numbered("s", i))
 		s.SessionToken = text
-		u, err := a.SignUp(t.Context(), u, &acc, &s, "")
+		u, err := a.SignUp(t.Context(), u, &acc, &s, "", nil)
 		if err == nil {
 			checkUnchanged(t, a, fixture{u, acc, s})
 			continue

@@ -123,12 +123,12 @@ func sessionOfCookie(t *testing.T, a adapter.Adapter) {
 
 func sessionOfCookieSignUp(t *testing.T, a adapter.Adapter) {
 	s := cookieSession("ann", "")
-	u, err := a.SignUp(t.Context(), adapter.User{ID: "user-ann", Email: "ann@example.com"}, nil, &s, "")
+	u, err := a.SignUp(t.Context(), adapter.User{ID: "user-ann", Email: "ann@example.com"}, nil, &s, "", nil)
 	ok(t, err)
 	same(t, s.UserID, u.ID)
 	same(t, sessionsOf(t, a, u.ID), map[string]adapter.SessionRecord{s.Digest: s})
 	taken := cookieSession("ann", "")
-	_, err = a.SignUp(t.Context(), adapter.User{ID: "user-bob", Email: "bob@example.com"}, nil, &taken, "")
+	_, err = a.SignUp(t.Context(), adapter.User{ID: "user-bob", Email: "bob@example.com"}, nil, &taken, "", nil)
 	is(t, err, adapter.ErrConflict)
 	_, err = a.GetUserByEmail(t.Context(), "bob@example.com")
 	is(t, err, adapter.ErrNotFound)

@@ -112,7 +112,7 @@ func personBlocked(t *testing.T, a adapter.Adapter) {
 func personLocale(t *testing.T, a adapter.Adapter) {
 	ann := fixture{account: account("ann"), session: session("ann")}
 	var err error
-	ann.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-ann", Email: "ann@example.com"}, &ann.account, &ann.session, "pt-BR")
+	ann.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-ann", Email: "ann@example.com"}, &ann.account, &ann.session, "pt-BR", nil)
 	ok(t, err)
 	bob := signUp(t, a, "bob")
 	found := func(list []adapter.User, err error) (adapter.User, error) {
@@ -175,7 +175,7 @@ func personDeleted(t *testing.T, a adapter.Adapter) {
 	same(t, len(found), 0)
 	person(t, a, adapter.Person{UserID: bob.ID, Credentials: []adapter.Credential{kept}})
 	// A new user with the same id starts without data.
-	if u, err := a.CreateUser(t.Context(), adapter.User{ID: ann.ID, Email: "new@example.com"}); err == nil {
+	if u, err := a.CreateUser(t.Context(), adapter.User{ID: ann.ID, Email: "new@example.com"}, nil); err == nil {
 		person(t, a, adapter.Person{UserID: u.ID})
 		same(t, u.Blocked, time.Time{})
 	}
@@ -184,13 +184,13 @@ func personDeleted(t *testing.T, a adapter.Adapter) {
 func searchUsers(t *testing.T, a adapter.Adapter) {
 	var ids []string
 	for _, name := range []string{"ada", "adam", "bob", "ad%", "Ada", "ad_m", "ad|m", "zoé"} {
-		u, err := a.CreateUser(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"})
+		u, err := a.CreateUser(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, nil)
 		if refusesEmail(t, a, name+"@example.com", err) {
 			u = adapter.User{}
 		}
 		ids = append(ids, u.ID)
 	}
-	_, err := a.CreateUser(t.Context(), adapter.User{ID: "user-none"}) // has no address
+	_, err := a.CreateUser(t.Context(), adapter.User{ID: "user-none"}, nil) // has no address
 	ok(t, err)
 	ok(t, a.SetPerson(t.Context(), ids[0], adapter.PersonUpdate{Blocked: ptr(at(1)), DeleteAfter: ptr(at(5))}, nil))
 	ok(t, a.SetPerson(t.Context(), ids[1], adapter.PersonUpdate{DeleteAfter: ptr(at(6))}, nil))

@@ -85,7 +85,7 @@ func twoAdapters(t *testing.T, a adapter.Adapter) {
 	errs := race(workers, func(i int) error {
 		acc := account("one")
 		acc.ID = numbered("account", i)
-		_, err := both[i%2].SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, nil, "")
+		_, err := both[i%2].SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, nil, "", nil)
 		return err
 	})
 	oneWins(t, errs, adapter.ErrConflict)

@@ -14,6 +14,9 @@ func signUpTests() []test {
 		{"SignUp/locale", signUpLocale},
 		{"SignUp/locale with account and session", signUpLocaleAll},
 		{"SignUp/conflict leaves no locale", signUpLocaleConflict},
+		{"SignUp/ends the sessions of an earlier user with the id", signUpAgain},
+		{"SignUp/with a UUID ends no sessions", signUpUUID},
+		{"SignUp/conflict ends no sessions", signUpAgainConflict},
 		{"SignUp/concurrent, one account", signUpRace},
 		{"SignUp/concurrent with an email link", signUpRaceEmail},
 	}
@@ -22,7 +25,7 @@ func signUpTests() []test {
 func signUpAll(t *testing.T, a adapter.Adapter) {
 	acc, s := account("ann"), session("ann")
 	acc.UserID, s.UserID = "wrong", "wrong" // the adapter replaces these
-	u, err := a.SignUp(t.Context(), adapter.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s, "")
+	u, err := a.SignUp(t.Context(), adapter.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s, "", nil)
 	ok(t, err)
 	same(t, u, adapter.User{ID: u.ID, Name: "Ann", Email: "ann@example.com", EmailVerified: at(0)})
 	same(t, acc.UserID, u.ID)
@@ -31,16 +34,16 @@ func signUpAll(t *testing.T, a adapter.Adapter) {
 }
 
 func signUpLess(t *testing.T, a adapter.Adapter) {
-	_, err := a.SignUp(t.Context(), adapter.User{ID: "alone"}, nil, nil, "")
+	_, err := a.SignUp(t.Context(), adapter.User{ID: "alone"}, nil, nil, "", nil)
 	ok(t, err)
 	acc := account("acc")
-	u, err := a.SignUp(t.Context(), adapter.User{ID: "u1"}, &acc, nil, "")
+	u, err := a.SignUp(t.Context(), adapter.User{ID: "u1"}, &acc, nil, "", nil)
 	ok(t, err)
 	owner, err := a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
 	ok(t, err)
 	same(t, owner, u)
 	s := session("s")
-	u, err = a.SignUp(t.Context(), adapter.User{ID: "u2"}, nil, &s, "")
+	u, err = a.SignUp(t.Context(), adapter.User{ID: "u2"}, nil, &s, "", nil)
 	ok(t, err)
 	got, owner, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
@@ -60,7 +63,7 @@ func signUpConflict(t *testing.T, a adapter.Adapter) {
 		u := adapter.User{ID: "user-bob", Email: "bob@example.com"}
 		acc, s := account("bob"), session("bob")
 		spoil(&u, &acc, &s)
-		_, err := a.SignUp(t.Context(), u, &acc, &s, "de")
+		_, err := a.SignUp(t.Context(), u, &acc, &s, "de", nil)
 		is(t, err, adapter.ErrConflict)
 		if acc.UserID != "" || s.UserID != "" {
 			t.Errorf("%s: a failed sign-up changed its arguments", name)
@@ -85,7 +88,7 @@ func signUpConflict(t *testing.T, a adapter.Adapter) {
 func signUpLocale(t *testing.T, a adapter.Adapter) {
 	ctx := t.Context()
 	for _, locale := range []string{"de", "", "zh-Hant-TW-x-a-locale-of-35-letters"} {
-		u, err := a.SignUp(ctx, adapter.User{ID: "user-locale"}, nil, nil, locale)
+		u, err := a.SignUp(ctx, adapter.User{ID: "user-locale"}, nil, nil, locale, nil)
 		ok(t, err)
 		p, err := a.GetPerson(ctx, u.ID)
 		ok(t, err)
@@ -113,7 +116,7 @@ func signUpLocaleAll(t *testing.T, a adapter.Adapter) {
 			s = nil
 		}
 		var err error
-		k.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, acc, s, "pt-BR")
+		k.user, err = a.SignUp(t.Context(), adapter.User{ID: "user-" + name, Email: name + "@example.com"}, acc, s, "pt-BR", nil)
 		ok(t, err)
 		p, err := a.GetPerson(t.Context(), k.user.ID)
 		ok(t, err)
@@ -131,13 +134,13 @@ func signUpLocaleConflict(t *testing.T, a adapter.Adapter) {
 	ok(t, a.SetPerson(t.Context(), ann.user.ID, adapter.PersonUpdate{Locale: ptr("fr")}, nil))
 	for i, name := range [][3]string{{"ann", "bob", "bob"}, {"bob", "ann", "bob"}, {"bob", "bob", "ann"}} {
 		acc, s := account(name[0]), session(name[1])
-		_, err := a.SignUp(t.Context(), adapter.User{ID: "user-bob", Email: name[2] + "@example.com"}, &acc, &s, "de")
+		_, err := a.SignUp(t.Context(), adapter.User{ID: "user-bob", Email: name[2] + "@example.com"}, &acc, &s, "de", nil)
 		is(t, err, adapter.ErrConflict)
 		is(t, second(a.GetPerson(t.Context(), "user-bob")), adapter.ErrNotFound)
 		p, err := a.GetPerson(t.Context(), ann.user.ID)
 		ok(t, err)
 		same(t, p, adapter.Person{UserID: ann.user.ID, Locale: "fr"})
-		bob, err := a.SignUp(t.Context(), adapter.User{ID: "user-bob"}, nil, nil, "")
+		bob, err := a.SignUp(t.Context(), adapter.User{ID: "user-bob"}, nil, nil, "", nil)
 		ok(t, err)
 		p, err = a.GetPerson(t.Context(), bob.ID)
 		ok(t, err)
@@ -150,7 +153,7 @@ func signUpRace(t *testing.T, a adapter.Adapter) {
 	errs := race(workers, func(i int) error {
 		acc, s := account("one"), session(numbered("s", i))
 		acc.ID = numbered("account", i)
-		_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, &s, "")
+		_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i)}, &acc, &s, "", nil)
 		return err
 	})
 	oneWins(t, errs, adapter.ErrConflict)
@@ -175,11 +178,11 @@ func signUpRaceEmail(t *testing.T, a adapter.Adapter) {
 	const email = "one@example.com"
 	errs := race(workers, func(i int) error {
 		if i%2 == 0 {
-			_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i), Email: email, EmailVerified: at(0)}, nil, nil, "")
+			_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i), Email: email, EmailVerified: at(0)}, nil, nil, "", nil)
 			return err
 		}
 		acc := account(numbered("acc", i))
-		_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i), Email: email}, &acc, nil, "")
+		_, err := a.SignUp(t.Context(), adapter.User{ID: numbered("user", i), Email: email}, &acc, nil, "", nil)
 		return err
 	})
 	oneWins(t, errs, adapter.ErrConflict)

@@ -31,7 +31,7 @@ func userEveryField(t *testing.T, a adapter.Adapter) {
 		"time":   {ID: "u3", EmailVerified: fraction},
 		"before": {ID: "u4", EmailVerified: time.Date(1969, 12, 31, 23, 59, 59, 1e6, time.UTC)},
 	} {
-		created, err := a.CreateUser(t.Context(), u)
+		created, err := a.CreateUser(t.Context(), u, nil)
 		ok(t, err)
 		u.ID = created.ID
 		if !u.EmailVerified.IsZero() {
@@ -54,7 +54,7 @@ func userEveryField(t *testing.T, a adapter.Adapter) {
 
 func userUnknown(t *testing.T, a adapter.Adapter) {
 	newUser(t, a, "somebody")
-	_, err := a.CreateUser(t.Context(), adapter.User{ID: "without"})
+	_, err := a.CreateUser(t.Context(), adapter.User{ID: "without"}, nil)
 	ok(t, err)
 	_, err = a.GetUser(t.Context(), "nobody")
 	is(t, err, adapter.ErrNotFound)
@@ -74,12 +74,12 @@ func userUnknown(t *testing.T, a adapter.Adapter) {
 
 func userEmailUnique(t *testing.T, a adapter.Adapter) {
 	u := newUser(t, a, "ann")
-	_, err := a.CreateUser(t.Context(), adapter.User{ID: "other", Email: u.Email})
+	_, err := a.CreateUser(t.Context(), adapter.User{ID: "other", Email: u.Email}, nil)
 	is(t, err, adapter.ErrConflict)
 	_, err = a.GetUser(t.Context(), "other")
 	is(t, err, adapter.ErrNotFound)
 	for i := range 3 {
-		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("without", i)})
+		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("without", i)}, nil)
 		ok(t, err)
 	}
 	ok(t, a.DeleteUser(t.Context(), u.ID, about(u.ID)))
@@ -88,7 +88,7 @@ func userEmailUnique(t *testing.T, a adapter.Adapter) {
 
 func userEmailExact(t *testing.T, a adapter.Adapter) {
 	for i, email := range lookalikes() {
-		u, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: email})
+		u, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: email}, nil)
 		if refusesEmail(t, a, email, err) {
 			continue
 		}
@@ -105,7 +105,7 @@ func lookalikes() []string {
 }
 
 func userUpdate(t *testing.T, a adapter.Adapter) {
-	want, err := a.CreateUser(t.Context(), adapter.User{ID: "u", Name: "n", Email: "e@example.com", EmailVerified: at(0), Image: "i"})
+	want, err := a.CreateUser(t.Context(), adapter.User{ID: "u", Name: "n", Email: "e@example.com", EmailVerified: at(0), Image: "i"}, nil)
 	ok(t, err)
 	bystander := newUser(t, a, "bystander")
 	for _, step := range []struct {
@@ -220,7 +220,7 @@ func userDelete(t *testing.T, a adapter.Adapter) {
 
 func userCreateRace(t *testing.T, a adapter.Adapter) {
 	errs := race(workers, func(i int) error {
-		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: "one@example.com"})
+		_, err := a.CreateUser(t.Context(), adapter.User{ID: numbered("user", i), Email: "one@example.com"}, nil)
 		return err
 	})
 	oneWins(t, errs, adapter.ErrConflict)

@@ -128,7 +128,7 @@ func TestUsers(t *testing.T) {
 		c.Events.CreateUser = func(_ context.Context, u authsvc.User) { created = append(created, u.Email) }
 	})
 	s.Handle("/who", who(s.Service))
-	seeded, err := store.CreateUser(t.Context(), authsvc.User{ID: "seeded", Name: "Grace", Email: "grace@example.com", EmailVerified: time.UnixMilli(1)})
+	seeded, err := store.CreateUser(t.Context(), authsvc.User{ID: "seeded", Name: "Grace", Email: "grace@example.com", EmailVerified: time.UnixMilli(1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

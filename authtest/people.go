@@ -58,7 +58,7 @@ func (s *Service) account(ctx context.Context, store adapter.Adapter, user auths
 	case user.ID != "":
 		stored, err = store.GetUser(ctx, user.ID)
 		if errors.Is(err, adapter.ErrNotFound) {
-			stored, err = store.CreateUser(ctx, user)
+			stored, err = store.CreateUser(ctx, user, nil)
 		}
 	case user.Email != "":
 		stored, err = store.GetUserByEmail(ctx, user.Email)

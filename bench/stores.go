@@ -192,7 +192,7 @@ func fillRedis(ctx context.Context, s *store) error {
 		u, err := r.CreateUser(ctx, authsvc.User{
 			ID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i), Name: fmt.Sprintf("Person %07d", i), Email: fmt.Sprintf("person%07d@mail.example", i),
 			Image: fmt.Sprintf("https://images.example/avatars/%07d.png", i),
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 // shared is the part of [adapter.Adapter] that Auth.js adapters also have. Where a
 // record is absent, they return null, which becomes ErrNotFound here.
 type shared interface {
-	CreateUser(context.Context, authsvc.User) (authsvc.User, error)
+	CreateUser(context.Context, authsvc.User, *adapter.Revocation) (authsvc.User, error)
 	GetUser(ctx context.Context, id string) (authsvc.User, error)
 	GetUserByEmail(ctx context.Context, email string) (authsvc.User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error)
@@ -160,7 +160,7 @@ func (a *theirs) user(op string, args ...any) (authsvc.User, error) {
 	return u.user(), err
 }
 
-func (a *theirs) CreateUser(_ context.Context, u authsvc.User) (authsvc.User, error) {
+func (a *theirs) CreateUser(_ context.Context, u authsvc.User, _ *adapter.Revocation) (authsvc.User, error) {
 	return a.user("createUser", map[string]any{"name": orNull(u.Name), "email": orNull(u.Email),
 		"emailVerified": date(u.EmailVerified), "image": orNull(u.Image)})
 }

@@ -20,7 +20,7 @@ func TestTablesStayAsTheyWere(t *testing.T) {
 	t.Parallel()
 	eachPairing(t, func(t *testing.T, w place) {
 		js := w.theirs(t)
-		u, err := js.CreateUser(t.Context(), authsvc.User{Name: "Ada", Email: "ada@app.test", EmailVerified: moment(5)})
+		u, err := js.CreateUser(t.Context(), authsvc.User{Name: "Ada", Email: "ada@app.test", EmailVerified: moment(5)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -225,7 +225,7 @@ func badAddress(s *site, b *chromium.Tab) {
 
 // notLinked signs in at a provider with the address of an existing user.
 func notLinked(s *site, b *chromium.Tab) {
-	if _, err := s.store.CreateUser(s.t.Context(), authsvc.User{ID: "0192c9a4-0000-7000-8000-000000000001", Email: "ada@example.com"}); err != nil {
+	if _, err := s.store.CreateUser(s.t.Context(), authsvc.User{ID: "0192c9a4-0000-7000-8000-000000000001", Email: "ada@example.com"}, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	b.Open(s.base + "/signin")

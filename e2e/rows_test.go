@@ -70,7 +70,7 @@ func proposed(word string) string {
 func (r relay) users() authsvc.User {
 	r.Helper()
 	u, err := r.writer.CreateUser(r.Context(), authsvc.User{ID: proposed(r.word), Name: "Zoë “Ada” 王",
-		Email: r.word + "@app.test", EmailVerified: moment(1), Image: "https://img.test/a.png?x=1&y=2"})
+		Email: r.word + "@app.test", EmailVerified: moment(1), Image: "https://img.test/a.png?x=1&y=2"}, nil)
 	r.done("create a user", err)
 	got, err := r.reader.GetUserByEmail(r.Context(), u.Email)
 	same(r, "user by address", u, got, err)

@@ -83,7 +83,7 @@ func (c addressCase) run(t *testing.T) {
 	mails := mailsTo(t, w, 2)
 	toNew, toOld := mails[newAddress].links[0], mails["ada@app.test"].links[0]
 	if c.taken {
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "other", Email: newAddress}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "other", Email: newAddress}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -367,7 +367,7 @@ func TestEmailChangeOvertaken(t *testing.T) {
 			return err
 		}, false},
 		"a sign-up with the address": {func(w *arena.World, s *interposed, _ string) error {
-			_, err := s.CreateUser(w.T.Context(), authsvc.User{ID: "other", Email: newAddress})
+			_, err := s.CreateUser(w.T.Context(), authsvc.User{ID: "other", Email: newAddress}, nil)
 			return err
 		}, false},
 		"another name": {func(w *arena.World, s *interposed, user string) error {

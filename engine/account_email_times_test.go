@@ -20,7 +20,7 @@ func TestEmailChangeTakenTakesAsLong(t *testing.T) {
 	w := arena.Enter(t, nil)
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "grace", Email: "grace@app.test", EmailVerified: time.Now()}); err != nil {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "grace", Email: "grace@app.test", EmailVerified: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.CSRF()

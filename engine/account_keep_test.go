@@ -181,7 +181,7 @@ func TestKeepLinkRaces(t *testing.T) {
 func TestNoKeepLinkToUnproved(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, deletable)
-	u, err := w.Store.SignUp(t.Context(), authsvc.User{ID: "bob-id", Email: "bob@app.test"}, nil, nil, "")
+	u, err := w.Store.SignUp(t.Context(), authsvc.User{ID: "bob-id", Email: "bob@app.test"}, nil, nil, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

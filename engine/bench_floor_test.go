@@ -60,7 +60,7 @@ func medianRatio(rounds int, a, b func() time.Duration) float64 {
 // and a claim.
 func threeShown(c *authsvc.Config) {
 	store := memory.New("role")
-	if _, err := store.CreateUser(context.Background(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}); err != nil {
+	if _, err := store.CreateUser(context.Background(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}, nil); err != nil {
 		panic(err)
 	}
 	if err := store.SetExtra(context.Background(), "7", map[string]any{"role": "admin"}); err != nil {

@@ -33,7 +33,7 @@ func (*sink) WriteHeader(int)             {}
 func benchService(tb testing.TB, tune func(*authsvc.Config)) (*engine.Service, *http.Request) {
 	tb.Helper()
 	store := memory.New()
-	if _, err := store.CreateUser(tb.Context(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}); err != nil {
+	if _, err := store.CreateUser(tb.Context(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}, nil); err != nil {
 		tb.Fatal(err)
 	}
 	c := authsvc.Config{

@@ -40,7 +40,7 @@ func TestSignUpRules(t *testing.T) {
 				at := name + ", " + string(compat) + ", " + string(strategy)
 				for _, who := range strings.Fields(tt.users) {
 					if strings.Contains(who, "@") {
-						if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: who, Email: who}); err != nil {
+						if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: who, Email: who}, nil); err != nil {
 							t.Fatal(err)
 						}
 					} else if a := w.Browser().SignIn(w.OP, who); a.Location() != arena.Origin {
@@ -99,7 +99,7 @@ func signUpBy(t *testing.T, w *arena.World, rules authsvc.SignUpRules) {
 func TestSignUpAtRedemption(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterInMemory(t, nil)
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "1", Email: "ada@example.com"}); err != nil {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "1", Email: "ada@example.com"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	links := map[string]string{}
@@ -128,7 +128,7 @@ func TestSignUpByLinking(t *testing.T) {
 		c.Providers[0].(*authsvc.OAuth).LinkVerifiedEmail = true
 	})
 	for _, u := range []authsvc.User{{ID: "1", Email: "ada@example.com", EmailVerified: time.Now()}, {ID: "2", Email: "grace@other.test", EmailVerified: time.Now()}} {
-		if _, err := w.Store.CreateUser(t.Context(), u); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), u, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestSignUpTellsNothing(t *testing.T) {
 				return u, nil
 			}
 		})
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "1", Email: "ada@example.com"}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "1", Email: "ada@example.com"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var answers []string

@@ -186,7 +186,8 @@ func (l *login) create(a *authsvc.Account) outcome {
 	}
 	u.Name = text.Name(asked.Name)
 	l.record = l.desk.keeper.sessions.start(&l.start)
-	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record, l.language())
+	earlier := l.desk.keeper.endOfEarlier(l.rq.now)
+	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record, l.language(), earlier)
 	switch {
 	case errors.Is(err, adapter.ErrConflict):
 		l.record = nil
@@ -194,6 +195,7 @@ func (l *login) create(a *authsvc.Account) outcome {
 	case err != nil:
 		return storeFailed(l.id.createCode, err)
 	}
+	l.desk.keeper.revoked.apply(*earlier)
 	l.user, l.found, l.created, l.linked = stored, true, true, a != nil
 	return nil
 }

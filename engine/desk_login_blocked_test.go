@@ -58,7 +58,7 @@ func TestBlockedUserCannotSignIn(t *testing.T) {
 			t.Parallel()
 			store := memory.New()
 			for _, name := range []string{"ada", "eve"} {
-				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "id of " + name}); err != nil {
+				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "id of " + name}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -252,7 +252,7 @@ func linkOvertaken(t *testing.T, strategy string, stored bool, n int) bool {
 	o := newOverlap(t, memory.New(), strategy)
 	u := authsvc.User{ID: "ada", Email: "ada@example.com", EmailVerified: time.Now()}
 	store := func() error {
-		_, err := o.owner.Store.SignUp(t.Context(), u, nil, nil, "")
+		_, err := o.owner.Store.SignUp(t.Context(), u, nil, nil, "", nil)
 		return err
 	}
 	if !stored {

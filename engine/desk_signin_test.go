@@ -135,7 +135,7 @@ func TestCredentials(t *testing.T) {
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		b := w.Browser()
 		if w.Config.Session.Strategy == "database" {
-			u, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada", Email: "ada@app.test"})
+			u, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada", Email: "ada@app.test"}, nil)
 			if err != nil || u.ID != "ada-id" {
 				t.Fatalf("%+v, %v", u, err)
 			}

@@ -153,7 +153,7 @@ func TestConfirmWays(t *testing.T) {
 					c.tune(conf)
 				}
 			})
-			if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}); err != nil {
+			if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["email_verified"] = false }})
@@ -206,7 +206,7 @@ func TestConfirmCredentials(t *testing.T) {
 		c.Providers = append(c.Providers[:2:2], &authsvc.Credentials{Authorize: arena.Authorize})
 	})
 	for _, id := range []string{"ada-id", "bob-id"} {
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: id, Name: id}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: id, Name: id}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

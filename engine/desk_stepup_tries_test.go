@@ -17,7 +17,7 @@ const confirmPath = "/api/auth/callback/credentials"
 func withPasswords(t *testing.T, w *arena.World) {
 	t.Helper()
 	for _, id := range []string{"ada-id", "bob-id"} {
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: id, Name: id, Email: id + "@app.test"}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: id, Name: id, Email: id + "@app.test"}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

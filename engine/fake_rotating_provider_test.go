@@ -118,7 +118,7 @@ func endOf(userID string) *adapter.Revocation {
 // in d.
 func due(t *testing.T, store adapter.Adapter, d time.Duration) authsvc.Account {
 	t.Helper()
-	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Name: "Ada"})
+	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Name: "Ada"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

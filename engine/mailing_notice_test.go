@@ -76,7 +76,7 @@ func TestNotices(t *testing.T) {
 		"new browser, mail":     {act: func(w *arena.World) { mailed(w); mailed(w) }, want: map[string]int{"browser": 1}},
 		"new browser, provider": {act: func(w *arena.World) { w.Browser().SignIn(w.OP, "ada"); w.Browser().SignIn(w.OP, "ada") }, want: map[string]int{"browser": 1}},
 		"new browser, credentials": {act: func(w *arena.World) {
-			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}) //nolint:errcheck
+			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}, nil) //nolint:errcheck
 			w.Browser().Login("ada")
 			w.Browser().Login("ada")
 		}, want: map[string]int{"browser": 1}},
@@ -141,7 +141,7 @@ func TestNotices(t *testing.T) {
 			w.UpdateUser(w.T.Context(), id(w), adapter.UserUpdate{Email: new("")})
 		}, want: map[string]int{"noaddress": 1}},
 		"unproved address changed by the application": {act: func(w *arena.World) {
-			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "anyone@app.test"}) //nolint:errcheck
+			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "anyone@app.test"}, nil) //nolint:errcheck
 			w.Browser().Login("ada")
 			w.UpdateUser(w.T.Context(), "ada-id", adapter.UserUpdate{Email: new("ada@app.test")})
 		}, want: map[string]int{"ended": 1}},
@@ -178,7 +178,7 @@ func TestNotices(t *testing.T) {
 		"token, notices off":            {tune: func(c *authsvc.Config) { forPersonal(c); c.Notices.Disabled = true }, act: func(w *arena.World) { mailed(w); nightly(w, id(w)) }},
 		"off":                           {tune: func(c *authsvc.Config) { c.Notices.Disabled = true }, act: func(w *arena.World) { linked(w) }},
 		"first proof of an old address": {act: func(w *arena.World) {
-			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "squat", Email: "ada@app.test"}) //nolint:errcheck
+			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "squat", Email: "ada@app.test"}, nil) //nolint:errcheck
 			mailed(w)
 		}},
 	} {

@@ -128,7 +128,8 @@ func TestAccountsStoredWithoutTenant(t *testing.T) {
 				id = "Ada Lovelace"
 			}
 			u, err := w.Store.SignUp(t.Context(), authsvc.User{ID: "before"}, &authsvc.Account{ID: "a", Type: "oauth", Provider: "op", ProviderAccountID: id,
-				IDToken: c.idToken(w.Config.Providers[0].(*authsvc.OAuth).Issuer), AccessToken: "at-before"}, nil, "")
+				IDToken: c.idToken(w.Config.Providers[0].(*authsvc.OAuth).Issuer), AccessToken: "at-before"}, nil, "", nil)
+
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +189,7 @@ func TestPairwiseSubjectWithoutTenant(t *testing.T) {
 				return
 			}
 			w = tenants(t, c.pairwise, c.tune)
-			_, err := w.Store.SignUp(t.Context(), authsvc.User{ID: "before"}, &authsvc.Account{ID: "a", Type: "oauth", Provider: "op", ProviderAccountID: c.other}, nil, "")
+			_, err := w.Store.SignUp(t.Context(), authsvc.User{ID: "before"}, &authsvc.Account{ID: "a", Type: "oauth", Provider: "op", ProviderAccountID: c.other}, nil, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,10 +101,12 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
 		u.EmailVerified = time.Time{}
 	}
-	u, err = p.common.Adapter.CreateUser(ctx, authsvc.User{ID: seal.UUIDv7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	earlier := p.keeper.endOfEarlier(p.fleet.Now())
+	u, err = p.common.Adapter.CreateUser(ctx, authsvc.User{ID: seal.UUIDv7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image}, earlier)
 	if err != nil {
 		return authsvc.User{}, err
 	}
+	p.keeper.revoked.apply(*earlier)
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
 	if p.common.Events.CreateUser != nil {
 		p.fleet.Emit("createUser", func() { p.common.Events.CreateUser(ctx, u) })

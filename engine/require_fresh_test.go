@@ -46,7 +46,7 @@ func TestRequireFresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New()
 				for _, name := range []string{"ada", "eve"} {
-					if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "id of " + name}); err != nil {
+					if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "id of " + name}, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -127,7 +127,7 @@ func TestRequireFreshConfirmPage(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			w := arena.Start(t, nil)
-			if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}); err != nil {
+			if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			guarded := w.RequireFresh(5 * time.Minute)(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "paid") }))
@@ -227,7 +227,7 @@ func TestRequireFreshCustomSignInPage(t *testing.T) {
 func TestRequireFreshForeignSession(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
-	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"})
+	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func TestForeignColumns(t *testing.T) {
 
 func foreignColumns(t *testing.T, mode authsvc.Compat, sealer func(cookie string) *seal.Sealer, own map[string]any) {
 	store := &countedUsers{brokenUsers: brokenUsers{Store: memory.New("role")}}
-	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Email: "ada@app.test"}); err != nil {
+	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Email: "ada@app.test"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	set := func(role string) {
@@ -271,7 +271,7 @@ func (s *countedUsers) GetUser(ctx context.Context, id string) (authsvc.User, er
 func TestForeignDatabaseToken(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
-	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Email: "ada@app.test"})
+	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Email: "ada@app.test"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

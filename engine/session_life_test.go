@@ -70,7 +70,7 @@ func TestShorterMaxAge(t *testing.T) {
 						c.Session.Strategy, c.Session.MaxAge = authsvc.Strategy(strategy), maxAge
 					})
 				}
-				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}); err != nil {
+				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}, nil); err != nil {
 					t.Fatal(err)
 				}
 				long, short := at(720*time.Hour), at(2*time.Hour)

@@ -43,7 +43,7 @@ func newOriginWorld(t *testing.T, strategy authsvc.Strategy) *originWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close(context.Background()) })
-	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"})
+	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func TestProofOfEachWay(t *testing.T) {
 						c.tune(conf)
 					}
 				})
-				if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}); err != nil {
+				if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}, nil); err != nil {
 					t.Fatal(err)
 				}
 				unproved := func(c map[string]any) { c["email_verified"] = false } // a link would be another way

@@ -81,7 +81,8 @@ func (v *revocations) hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// apply adds records to the copy.
+// apply adds records to the copy. It skips a record without a key, which a store did not
+// need to write; see endOfEarlier.
 func (v *revocations) apply(list ...adapter.Revocation) {
 	if !v.enabled {
 		return
@@ -89,7 +90,9 @@ func (v *revocations) apply(list ...adapter.Revocation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range list {
-		v.add(&list[i])
+		if list[i].Key != "" {
+			v.add(&list[i])
+		}
 	}
 }
 
@@ -384,6 +387,14 @@ func (kp *keeper) revocation(key, userID string, now time.Time) *adapter.Revocat
 		life = max(life, epochLife)
 	}
 	return &adapter.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(life + time.Minute)}
+}
+
+// endOfEarlier returns a record for the step that stores a new user. If an earlier user
+// may have had the id that the store gives, that step completes and writes the record,
+// which ends the sessions of the earlier user: an application may have deleted that user
+// without authsvc, so that nothing ended them.
+func (kp *keeper) endOfEarlier(now time.Time) *adapter.Revocation {
+	return &adapter.Revocation{NotBefore: now, Expires: now.Add(max(kp.lifetime.absolute, epochLife) + time.Minute)}
 }
 
 // revokeAll writes revocations and applies them to this replica's copy at once.

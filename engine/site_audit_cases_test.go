@@ -75,7 +75,7 @@ func wrongToken(path string) func(*audited, *arena.Browser) {
 
 // unproved stores a user with an account and an unproved address.
 func unproved(w *audited, _ *arena.Browser) {
-	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed})
+	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed}, nil)
 	if err == nil {
 		_, err = w.Store.LinkAccount(w.T.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"}, 0)
 	}
@@ -422,7 +422,7 @@ var auditCases = map[string]auditCase{
 	"unblock": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Unblock(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "user.unblocked", Reason: "application", User: ada, Apart: true}}},
 	"deletion": {run: func(w *audited, _ *arena.Browser) {
-		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
+		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"}, nil)
 		w.DeleteUser(w.T.Context(), "gone")
 	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
 	"deletion of unknown user": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "u-none") },

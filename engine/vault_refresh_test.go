@@ -252,7 +252,7 @@ func TestStoredAccessToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, o := memory.New(), &rotator{}
-			if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"}); err != nil {
+			if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			a := authsvc.Account{ID: "a1", UserID: "ada", Type: "oauth", Provider: "odd", ProviderAccountID: "7", AccessToken: "at-0", RefreshToken: "rt-0", ExpiresAt: 1}

@@ -334,7 +334,7 @@ func TestRewriteManyUsers(t *testing.T) {
 	for i := range 1001 {
 		u := authsvc.User{ID: fmt.Sprintf("u%04d", i)}
 		a := authsvc.Account{ID: u.ID, Type: "oauth", Provider: "odd", ProviderAccountID: u.ID, AccessToken: "at"}
-		if _, err := store.SignUp(t.Context(), u, &a, nil, ""); err != nil {
+		if _, err := store.SignUp(t.Context(), u, &a, nil, "", nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestUnlinkAccount(t *testing.T) {
 // unlinkable adds bob, and gives ada an address and accounts.
 func unlinkable(t *testing.T, store adapter.Adapter, verified bool, more []authsvc.Account) {
 	t.Helper()
-	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "bob"}); err != nil {
+	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "bob"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	address, proved := "ada@app.test", time.Time{}

@@ -32,7 +32,7 @@ func account01(t *T) {
 	})
 	t.Run("the attacker's password account is first", func(t *T) {
 		w, _ := accountWorld(t, nil)
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "A", Email: "ada@example.com"}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "A", Email: "ada@example.com"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		attacker, victim := w.Browser(), w.Browser()

@@ -135,7 +135,7 @@ func account12(t *T) {
 		}
 	}
 	// The stored address must be verified too.
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "ada@example.com"}); err != nil {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "ada@example.com"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	accountRefused(t, w, w.Browser(), w.OP, "op", "ada")

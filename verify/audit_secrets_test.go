@@ -99,7 +99,7 @@ func audit02(t *T) {
 			}
 			kept.listen(c)
 		})
-		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		auditTour(t, w, k, password, wrong)

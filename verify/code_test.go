@@ -232,7 +232,7 @@ func code03(t *T) {
 		if address == "knownuser@app.test" {
 			u.EmailVerified = time.Now()
 		}
-		if _, err := w.Store.CreateUser(t.Context(), u); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), u, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -101,7 +101,7 @@ func email15(t *T) {
 		ids := map[string]string{}
 		for i, address := range []string{"kim@example.test", "sam@example.test", "strasse@example.test", "didem@example.test", "ipek@example.test",
 			"caf\u00e9@example.test", "cafe@example.test", "ada@xn--bcher-kva.test", "ada@example.test", "file@example.test"} {
-			u, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("0190a000-0000-7000-8000-%012d", i), Email: address, EmailVerified: time.Now().UTC().Truncate(time.Millisecond)})
+			u, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("0190a000-0000-7000-8000-%012d", i), Email: address, EmailVerified: time.Now().UTC().Truncate(time.Millisecond)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,7 +46,7 @@ func email11(t *T) {
 				if address == "knownuser@app.test" {
 					u.EmailVerified = time.Now()
 				}
-				if _, err := w.Store.CreateUser(t.Context(), u); err != nil {
+				if _, err := w.Store.CreateUser(t.Context(), u, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -70,7 +70,7 @@ func lifecycleTraffic(t *T, s adapter.Adapter) (stop func() (time.Duration, int)
 				name := fmt.Sprintf("traffic-%d-%d", worker, i)
 				rec := adapter.SessionRecord{ID: name, SessionToken: name, Digest: name, Expires: time.Now().Add(time.Hour)}
 				begun := time.Now()
-				_, err := s.SignUp(t.Context(), authsvc.User{ID: name, Email: name + "@traffic.test"}, nil, &rec, "")
+				_, err := s.SignUp(t.Context(), authsvc.User{ID: name, Email: name + "@traffic.test"}, nil, &rec, "", nil)
 				if err == nil {
 					_, _, err = s.GetSession(t.Context(), name, name)
 				}

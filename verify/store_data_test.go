@@ -192,7 +192,7 @@ func store13(t *T) {
 			a := authsvc.Account{ID: fmt.Sprintf("a%d", i), Type: "oauth", Provider: "p", ProviderAccountID: fmt.Sprint(i),
 				AccessToken: text, RefreshToken: text, IDToken: text, Scope: "x"}
 			rec := adapter.SessionRecord{ID: fmt.Sprintf("s%d", i), SessionToken: fmt.Sprintf("t%d", i), Digest: fmt.Sprintf("d%d", i), Expires: time.Now().Add(time.Hour)}
-			u, err := s.SignUp(t.Context(), authsvc.User{ID: fmt.Sprintf("u%d", i), Email: fmt.Sprintf("%d@app.test", i)}, &a, &rec, "")
+			u, err := s.SignUp(t.Context(), authsvc.User{ID: fmt.Sprintf("u%d", i), Email: fmt.Sprintf("%d@app.test", i)}, &a, &rec, "", nil)
 			if err != nil {
 				_, lookErr := s.GetUserByEmail(t.Context(), fmt.Sprintf("%d@app.test", i))
 				if i < 3 || errors.Is(err, adapter.ErrConflict) || !errors.Is(lookErr, adapter.ErrNotFound) {

@@ -73,7 +73,7 @@ func storeTwins(t *T, s adapter.Adapter) {
 	for _, x := range []string{"a", "b"} {
 		a := authsvc.Account{ID: "account-" + x, Type: "oauth", Provider: "p", ProviderAccountID: "sub-" + x}
 		rec := adapter.SessionRecord{ID: "session-" + x, SessionToken: "token-" + x, Digest: "digest-" + x, Expires: time.Now().Add(time.Hour)}
-		if _, err := s.SignUp(t.Context(), authsvc.User{ID: "user-" + x, Email: x + "@app.test"}, &a, &rec, ""); err != nil {
+		if _, err := s.SignUp(t.Context(), authsvc.User{ID: "user-" + x, Email: x + "@app.test"}, &a, &rec, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		link := adapter.VerificationToken{Identifier: "i", Token: "link-" + x, Expires: time.Now().Add(time.Hour)}
@@ -165,7 +165,7 @@ func storeOneWins(t *T, stores ...adapter.Adapter) {
 	won := make(chan bool, crowd)
 	together(crowd, func(i int) {
 		a := authsvc.Account{ID: "x" + string(rune('A'+i)), Type: "oauth", Provider: "p", ProviderAccountID: "one"}
-		_, err := stores[i%len(stores)].SignUp(t.Context(), authsvc.User{ID: "y" + string(rune('A'+i))}, &a, nil, "")
+		_, err := stores[i%len(stores)].SignUp(t.Context(), authsvc.User{ID: "y" + string(rune('A'+i))}, &a, nil, "", nil)
 		if err == nil {
 			won <- true
 		}

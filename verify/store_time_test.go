@@ -25,7 +25,7 @@ var storeInstants = []time.Time{
 func store05(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		s := kind.Open(t)
-		u, err := s.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "u@app.test"})
+		u, err := s.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "u@app.test"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

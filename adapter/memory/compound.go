@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 )
 
-// SignUp implements [adapter.Adapter].
-func (a *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
+// SignUp implements [adapter.Adapter]. An earlier user left nothing but revocations,
+// because only DeleteUser removes users.
+func (a *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string, r *adapter.Revocation) (adapter.User, error) {
 	u.EmailVerified = stored(u.EmailVerified)
 	err := a.do(ctx, func() error {
 		if err := a.checkUser(u); err != nil {
@@ -34,6 +36,11 @@ func (a *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account
 		if s != nil {
 			s.UserID = u.ID
 			*s = a.putSession(*s)
+		}
+		if r != nil && !seal.IsUUID(u.ID) {
+			r.CoverUser(u.ID)
+			a.revoke(r)
+			u.Epoch, u.SessionEpoch = r.Seq, r.Seq
 		}
 		return nil
 	})

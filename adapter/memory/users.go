@@ -40,8 +40,8 @@ func (a *Store) dropAddress(email string) {
 }
 
 // CreateUser implements [adapter.Adapter].
-func (a *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
-	return a.SignUp(ctx, u, nil, nil, "")
+func (a *Store) CreateUser(ctx context.Context, u adapter.User, r *adapter.Revocation) (adapter.User, error) {
+	return a.SignUp(ctx, u, nil, nil, "", r)
 }
 
 // user returns the user with the id that find returns.

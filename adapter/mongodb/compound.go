@@ -20,8 +20,8 @@ type signUp struct {
 	user, account, session bson.ObjectID
 }
 
-// SignUp implements [adapter.Adapter].
-func (s *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, rec *adapter.SessionRecord, locale string) (adapter.User, error) {
+// SignUp implements [adapter.Adapter]. Like CreateUser, it does not need the revocation.
+func (s *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, rec *adapter.SessionRecord, locale string, _ *adapter.Revocation) (adapter.User, error) {
 	up := signUp{s, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
 	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec, locale) }); err != nil {
 		return adapter.User{}, err

@@ -105,7 +105,7 @@ func TestBrokenText(t *testing.T) {
 		if _, err := s.GetUserByEmail(t.Context(), bad); !errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%q: look up: %v", bad, err)
 		}
-		if _, err := s.CreateUser(t.Context(), adapter.User{Name: bad}); !errors.Is(err, errText) || errors.Is(err, adapter.ErrNotFound) {
+		if _, err := s.CreateUser(t.Context(), adapter.User{Name: bad}, nil); !errors.Is(err, errText) || errors.Is(err, adapter.ErrNotFound) {
 			t.Errorf("%q: create: %v", bad, err)
 		}
 		if err := s.UseOnce(t.Context(), bad, time.Now()); !errors.Is(err, errText) {
@@ -115,7 +115,7 @@ func TestBrokenText(t *testing.T) {
 	if users, err := s.ListUsers(t.Context(), "", 10); err != nil || len(users) > 0 {
 		t.Errorf("got %v, %v", users, err)
 	}
-	if _, err := s.CreateUser(t.Context(), adapter.User{Name: "a\x00b", Email: "\x00"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{Name: "a\x00b", Email: "\x00"}, nil); err != nil {
 		t.Error(err)
 	}
 	if u, err := s.GetUserByEmail(t.Context(), "\x00"); err != nil || u.Name != "a\x00b" {

@@ -136,7 +136,7 @@ func unprovedUser(t *testing.T, s shared, id string) {
 
 func bareUser(t *testing.T, s shared, id string) {
 	t.Helper()
-	if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(id)}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(id)}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -207,7 +207,7 @@ func (s shared) checkPersons(t *testing.T) {
 
 func trySignUp(t *testing.T, s shared, id string) error {
 	acc, rec := testAccount(id), testSession(id)
-	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "de")
+	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "de", nil)
 	return err
 }
 
@@ -221,7 +221,7 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 	}
 	s.checkPersons(t)
 	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
-	_, err = s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "")
+	_, err = s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, &rec, "", nil)
 	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
 		t.Errorf("the next try: %v", err)
 	}
@@ -297,7 +297,7 @@ func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 		}
 	}
 	acc := testAccount(id) // another user can have the account now
-	if _, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, nil, ""); err != nil {
+	if _, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, &acc, nil, "", nil); err != nil {
 		t.Errorf("the next person: %v", err)
 	}
 }

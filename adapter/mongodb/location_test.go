@@ -148,7 +148,7 @@ func selection(err error) error {
 func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
-	u, err := s.CreateUser(t.Context(), adapter.User{})
+	u, err := s.CreateUser(t.Context(), adapter.User{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestBrokenConnection(t *testing.T) {
 			t.Error(err)
 		}
 		s.proxy.failNth(1, how, false)
-		if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(string(rune('a' + how)))}); err != nil {
+		if _, err := s.CreateUser(t.Context(), adapter.User{Email: email(string(rune('a' + how)))}, nil); err != nil {
 			t.Error(err)
 		}
 		if len(s.proxy.commands()) < 2 {

@@ -42,7 +42,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate") {
 		t.Errorf("ping: %v", err)
 	}
-	if _, err := s.CreateUser(t.Context(), adapter.User{}); err == nil || !strings.Contains(err.Error(), "migrate") {
+	if _, err := s.CreateUser(t.Context(), adapter.User{}, nil); err == nil || !strings.Contains(err.Error(), "migrate") {
 		t.Errorf("create user: %v", err)
 	}
 	if err := s.Migrate(t.Context(), Up); err != nil {
@@ -51,7 +51,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.CreateUser(t.Context(), adapter.User{}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{}, nil); err != nil {
 		t.Error(err)
 	}
 	if status, err = s.Status(t.Context()); err != nil || status.Current != latest() || !status.Migrations[0].Applied {
@@ -87,7 +87,7 @@ func ownNames(t *testing.T, s shared) (list []string) {
 func TestDownKeepsPeople(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
-	u, err := s.CreateUser(t.Context(), adapter.User{})
+	u, err := s.CreateUser(t.Context(), adapter.User{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

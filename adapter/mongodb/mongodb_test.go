@@ -162,7 +162,7 @@ func TestRenamed(t *testing.T) {
 	acc := adapter.Account{Type: "t", Provider: "p", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a", ExpiresAt: 1,
 		TokenType: "b", Scope: "s", IDToken: "i", SessionState: "x"}
 	rec := testSession("s")
-	u, err := s.SignUp(t.Context(), u, &acc, &rec, "")
+	u, err := s.SignUp(t.Context(), u, &acc, &rec, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func BenchmarkGetSession(b *testing.B) {
 	for i := range sessions {
 		id := fmt.Sprint(i)
 		rec := adapter.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), Began: time.Now(), Provider: "github"}
-		if _, err := s.SignUp(b.Context(), adapter.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
+		if _, err := s.SignUp(b.Context(), adapter.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec, "", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -150,7 +150,7 @@ func judgeSignUpBlocked(t *testing.T, s shared, id string, signUpErr, blockErr e
 
 // trySignUpBare signs up without account and session.
 func trySignUpBare(t *testing.T, s shared, id string) error {
-	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, nil, nil, "de")
+	_, err := s.SignUp(t.Context(), adapter.User{Email: email(id)}, nil, nil, "de", nil)
 	return err
 }
 

@@ -34,7 +34,7 @@ func (a *acknowledged) work(ctx context.Context, s *Store, worker int) {
 		id := fmt.Sprintf("%d-%d", worker, i)
 		acc := adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
 		rec := adapter.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
-		if _, err := s.SignUp(ctx, adapter.User{}, &acc, &rec, ""); err != nil {
+		if _, err := s.SignUp(ctx, adapter.User{}, &acc, &rec, "", nil); err != nil {
 			continue
 		}
 		a.add(a.in, id)
@@ -96,7 +96,7 @@ func TestServerKilled(t *testing.T) {
 func TestServerFrozen(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})
-	ann, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"})
+	ann, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestServerFrozen(t *testing.T) {
 		func() error { _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); return err },
 		func() error { _, _, err := s.GetSession(t.Context(), "token", "digest"); return err },
 		func() error { _, err := s.ListAccounts(t.Context(), ann.ID); return err },
-		func() error { _, err := s.SignUp(t.Context(), adapter.User{}, nil, nil, ""); return err },
+		func() error { _, err := s.SignUp(t.Context(), adapter.User{}, nil, nil, "", nil); return err },
 		func() error { return s.UseOnce(t.Context(), "key", time.Now()) },
 	}
 	var wg sync.WaitGroup

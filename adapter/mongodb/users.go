@@ -72,8 +72,9 @@ func (s *Store) withEpochs(d document, e epochs, person document) adapter.User {
 	return u
 }
 
-// CreateUser implements [adapter.Adapter].
-func (s *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
+// CreateUser implements [adapter.Adapter]. It does not need the revocation, because an
+// ObjectId is never given twice.
+func (s *Store) CreateUser(ctx context.Context, u adapter.User, _ *adapter.Revocation) (adapter.User, error) {
 	id := bson.NewObjectID()
 	if err := s.do(ctx, "create user", func(ctx context.Context) error { return s.insertUser(ctx, u, id) }); err != nil {
 		return adapter.User{}, err

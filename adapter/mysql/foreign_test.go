@@ -96,7 +96,7 @@ func TestCoarseTimes(t *testing.T) {
 			s := opened(t, testDatabase.With(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
 			issued := time.Date(2030, 7, 1, 12, 30, 59, 999e6, time.UTC)
 			rec := adapter.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}
-			u, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec, "")
+			u, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

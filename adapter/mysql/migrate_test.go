@@ -34,7 +34,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	if _, err := s.GetUser(t.Context(), "CL1"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("another id: %v", err)
 	}
-	_, err = s.CreateUser(t.Context(), adapter.User{ID: "u2", Email: "ann@example.com"})
+	_, err = s.CreateUser(t.Context(), adapter.User{ID: "u2", Email: "ann@example.com"}, nil)
 	if err == nil || errors.Is(err, adapter.ErrConflict) || !strings.Contains(err.Error(), "give User.email a binary collation") {
 		t.Errorf("a second address: %v", err)
 	}

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"authsvc/internal/test/sqltest"
@@ -24,4 +25,11 @@ func TestNamesReferring(t *testing.T) {
 
 func TestInheritsNothing(t *testing.T) {
 	sqltest.InheritsNothing(t, testDatabase, "", "SET foreign_key_checks = 0;\nDELETE FROM `User` WHERE id = %s;\n")
+}
+
+// TestKeepsOthers: foreign keys require the same collation, so there are none.
+func TestKeepsOthers(t *testing.T) {
+	schema, _, _ := strings.Cut(prisma, "ALTER TABLE")
+	schema = sqltest.Replace(t, schema, "CREATE TABLE `User` (`id` VARCHAR(191) NOT NULL", "CREATE TABLE `User` (`id` VARCHAR(191) COLLATE utf8mb4_bin NOT NULL")
+	sqltest.KeepsOthers(t, testDatabase, schema)
 }

@@ -90,7 +90,7 @@ func TestLostCommit(t *testing.T) {
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
-	u, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"})
+	u, err := s.CreateUser(t.Context(), adapter.User{Name: "Ann"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestStaleStatements(t *testing.T) {
 func TestDemoted(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
-	if _, err := s.CreateUser(t.Context(), adapter.User{ID: "ann"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{ID: "ann"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := s.pool.AcquireAllIdle(t.Context())

@@ -127,7 +127,7 @@ func TestTimesWithZone(t *testing.T) {
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 occurs twice that night
 	for _, at := range []time.Time{moment, moment.Add(time.Hour)} {
-		u, err := s.CreateUser(t.Context(), adapter.User{EmailVerified: at})
+		u, err := s.CreateUser(t.Context(), adapter.User{EmailVerified: at}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestNarrowColumns(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	for _, long := range []string{strings.Repeat("n", 256), strings.Repeat("ä", 256)} {
-		_, err := s.CreateUser(t.Context(), adapter.User{Name: long})
+		_, err := s.CreateUser(t.Context(), adapter.User{Name: long}, nil)
 		if err == nil || errors.Is(err, adapter.ErrConflict) || errors.Is(err, adapter.ErrNotFound) || !strings.Contains(err.Error(), "character varying(255)") {
 			t.Errorf("got %v", err)
 		}
@@ -156,7 +156,7 @@ func TestNarrowColumns(t *testing.T) {
 	if got := sqltest.Query(t, s.db, `SELECT COUNT(*) FROM users`); got[0] != "0" {
 		t.Errorf("%s users", got)
 	}
-	u, err := s.CreateUser(t.Context(), adapter.User{Name: strings.Repeat("ä", 255)})
+	u, err := s.CreateUser(t.Context(), adapter.User{Name: strings.Repeat("ä", 255)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestTraits(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if _, err := s.SignUp(t.Context(), adapter.User{}, &adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil, ""); err != nil && traits.NarrowExpiry {
+			if _, err := s.SignUp(t.Context(), adapter.User{}, &adapter.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil, "", nil); err != nil && traits.NarrowExpiry {
 				t.Error(err)
 			}
 			if _, err := s.GetUserByAccount(t.Context(), "p", "abc"); !errors.Is(err, adapter.ErrNotFound) {

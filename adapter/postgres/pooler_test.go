@@ -77,7 +77,7 @@ func TestPooler(t *testing.T) {
 		id := fmt.Sprint("person-", i)
 		u := adapter.User{ID: id, Email: id + "@example.com", EmailVerified: expires}
 		r := adapter.SessionRecord{ID: id, SessionToken: "token-" + id, Digest: "digest-" + id, Expires: expires}
-		if _, err := s.SignUp(t.Context(), u, &adapter.Account{ID: id, Type: "oidc", Provider: "op", ProviderAccountID: id}, &r, ""); err != nil {
+		if _, err := s.SignUp(t.Context(), u, &adapter.Account{ID: id, Type: "oidc", Provider: "op", ProviderAccountID: id}, &r, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		got, user, err := next.GetSession(t.Context(), "token-"+id, "digest-"+id)

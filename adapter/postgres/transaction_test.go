@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
@@ -69,6 +70,11 @@ func TestRoundTrips(t *testing.T) {
 		do    func(id string) error
 	}{
 		{"sign up", 1, func(id string) error { return sqltest.SignUp(t.Context(), pinged{a}, id) }},
+		{"sign up under a UUID", 1, func(id string) error { // no earlier user had it
+			s := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: now.Add(time.Hour)}
+			_, err := a.SignUp(t.Context(), adapter.User{ID: seal.UUIDv7()}, nil, &s, "de", sqltest.Ended(""))
+			return err
+		}},
 		{"put token", 1, func(id string) error {
 			return a.PutToken(t.Context(), adapter.VerificationToken{Identifier: id, Token: id, Expires: now.Add(time.Hour)}, mail(id), 1000)
 		}},
@@ -116,14 +122,14 @@ func TestRefusedInPipeline(t *testing.T) {
 	}
 	connections := s.pool.Stat().NewConnsCount()
 	rec := adapter.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
-	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); !errors.Is(err, adapter.ErrConflict) {
+	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, "", nil); !errors.Is(err, adapter.ErrConflict) {
 		t.Errorf("with another session's token: %v", err)
 	}
 	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, adapter.ErrNotFound) {
 		t.Errorf("the user that was sent earlier in the transaction: %v", err)
 	}
 	rec.SessionToken = "bob"
-	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); err != nil {
+	if _, err := s.SignUp(t.Context(), adapter.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, "", nil); err != nil {
 		t.Error(err)
 	}
 	if made := s.pool.Stat().NewConnsCount() - connections; made != 0 {

@@ -24,7 +24,9 @@ const undoTimeout = 2 * time.Second
 // of all its sessions has a later epoch. This gives the following guarantees, even if
 // the process dies between two steps:
 //
-//   - SignUp stores the session first; it becomes valid when the user is in main.
+//   - SignUp stores the session first; it becomes valid when the user is in main. If
+//     main assigns the id or writes a revocation of the id's earlier user, SignUp stores
+//     the session again, under the new id and epoch.
 //   - CreateSession stores the session, then compares the epoch. If it overlaps a
 //     revocation, the session is either older and ended by it, or is removed again;
 //     the call then returns ErrStale.
@@ -90,9 +92,9 @@ func (b *beside) removeSession(ctx context.Context, s adapter.SessionRecord) {
 func sessionValid(s adapter.SessionRecord, u adapter.User) bool { return s.Epoch >= u.SessionEpoch }
 
 // SignUp implements [adapter.Adapter].
-func (b *beside) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
+func (b *beside) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string, r *adapter.Revocation) (adapter.User, error) {
 	if s == nil {
-		return b.Adapter.SignUp(ctx, u, a, nil, locale)
+		return b.Adapter.SignUp(ctx, u, a, nil, locale, r)
 	}
 	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user with that id
 	if err != nil {
@@ -104,12 +106,12 @@ func (b *beside) SignUp(ctx context.Context, u adapter.User, a *adapter.Account,
 	if err != nil {
 		return adapter.User{}, err
 	}
-	got, err := b.Adapter.SignUp(ctx, u, a, nil, locale)
+	got, err := b.Adapter.SignUp(ctx, u, a, nil, locale, r)
 	if err != nil {
 		b.removeSession(ctx, first)
 		return adapter.User{}, err
 	}
-	if got.ID != u.ID { // main assigns its own ids
+	if got.ID != u.ID || got.Epoch > epoch { // main assigns its own ids, or wrote r
 		b.removeSession(ctx, first)
 		// The current epoch would be wrong: a later revocation may have raised it.
 		first.UserID, first.Epoch = got.ID, got.Epoch

@@ -49,12 +49,12 @@ func (m *main) step(f func() error) error {
 	return nil
 }
 
-func (m *main) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string) (got adapter.User, err error) {
+func (m *main) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, s *adapter.SessionRecord, locale string, r *adapter.Revocation) (got adapter.User, err error) {
 	if m.rename {
 		u.ID = "main-" + u.ID
 	}
 	err = m.step(func() error {
-		got, err = m.Adapter.SignUp(ctx, u, a, s, locale)
+		got, err = m.Adapter.SignUp(ctx, u, a, s, locale, r)
 		return err
 	})
 	return got, err
@@ -100,7 +100,7 @@ func signedUp(t *testing.T, a adapter.Adapter) {
 	t.Helper()
 	acc := adapter.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
 	s := rec("s", "")
-	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u", Email: "ann@example.com"}, &acc, &s, ""); err != nil {
+	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u", Email: "ann@example.com"}, &acc, &s, "", nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -120,7 +120,7 @@ func TestBesideSignUpBroken(t *testing.T) {
 	a, m, s := newBeside(t)
 	m.before = crash
 	first := rec("s", "")
-	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &first, ""); !errors.Is(err, errCrash) || first.UserID != "" {
+	if _, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &first, "", nil); !errors.Is(err, errCrash) || first.UserID != "" {
 		t.Errorf("got %v, %v", first, err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -141,7 +141,7 @@ func TestBesideMainNamesUsers(t *testing.T) {
 	a, m, _ := newBeside(t)
 	m.rename = true
 	s := rec("s", "")
-	u, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &s, "")
+	u, err := a.SignUp(t.Context(), adapter.User{ID: "u"}, nil, &s, "", nil)
 	if err != nil || u.ID != "main-u" || s.UserID != "main-u" {
 		t.Fatalf("%v, %v, %v", u, s, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 )
 
 var (
@@ -12,8 +13,9 @@ var (
 	sessionsEnd = nonIdempotent("session_end")
 )
 
-// SignUp implements [adapter.Adapter].
-func (s *Store) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, rec *adapter.SessionRecord, locale string) (adapter.User, error) {
+// SignUp implements [adapter.Adapter]. An earlier user left nothing but revocations,
+// because only DeleteUser removes users.
+func (s *Store) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, rec *adapter.SessionRecord, locale string, r *adapter.Revocation) (adapter.User, error) {
 	var firstAccount adapter.Account
 	var firstSession adapter.SessionRecord
 	if a != nil {
@@ -30,9 +32,20 @@ func (s *Store) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, 
 	args := append(userFields(u), a != nil)
 	args = append(args, accountFields(firstAccount)...)
 	args = append(append(args, sessionFields(firstSession)...), locale)
+	if seal.IsUUID(u.ID) {
+		r = nil
+	}
+	if r != nil {
+		r.CoverUser(u.ID)
+	}
+	args = append(args, revocationFields(r)...)
 	list, err := s.list(ctx, signUp, []string{s.key("user", u.ID)}, args...)
 	if err != nil {
 		return adapter.User{}, err
+	}
+	u = row{list}.user()
+	if r != nil {
+		r.Seq = u.SessionEpoch
 	}
 	if a != nil {
 		*a = firstAccount
@@ -40,7 +53,7 @@ func (s *Store) SignUp(ctx context.Context, u adapter.User, a *adapter.Account, 
 	if rec != nil {
 		*rec = firstSession
 	}
-	return row{list}.user(), nil
+	return u, nil
 }
 
 // ProveEmail implements [adapter.Adapter].

@@ -110,7 +110,7 @@ func signUps(t *testing.T, s adapter.Adapter, who string, stop <-chan struct{}, 
 		acc := adapter.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
 		rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if _, err := s.SignUp(ctx, adapter.User{ID: id}, &acc, &rec, ""); err == nil {
+		if _, err := s.SignUp(ctx, adapter.User{ID: id}, &acc, &rec, "", nil); err == nil {
 			acknowledged = append(acknowledged, id)
 			written.Add(1)
 		} else if errors.Is(err, adapter.ErrConflict) {
@@ -142,14 +142,14 @@ func TestMemoryFull(t *testing.T) {
 	s := open(t, p.url(), newPrefix())
 	ctx, now := t.Context(), time.Now()
 	rec := adapter.SessionRecord{ID: "s", SessionToken: "s", Digest: "s", Expires: now.Add(time.Hour)}
-	if _, err := s.SignUp(ctx, adapter.User{ID: "u", Email: "old@example.com"}, nil, &rec, ""); err != nil {
+	if _, err := s.SignUp(ctx, adapter.User{ID: "u", Email: "old@example.com"}, nil, &rec, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.UseOnce(ctx, "old", now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	p.admin("config", "set", "maxmemory", "1")
-	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err == nil || Unreachable(err) {
+	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, "", nil); err == nil || Unreachable(err) {
 		t.Errorf("sign-up: %v", err)
 	}
 	if err := s.UseOnce(ctx, "new", now); err == nil || errors.Is(err, adapter.ErrConflict) {
@@ -169,7 +169,7 @@ func TestMemoryFull(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	p.admin("config", "set", "maxmemory", "0")
-	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, ""); err != nil {
+	if _, err := s.SignUp(ctx, adapter.User{ID: "new", Email: "new@example.com"}, nil, nil, "", nil); err != nil {
 		t.Errorf("with memory again: %v", err)
 	}
 }

@@ -150,7 +150,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 	for _, id := range []string{"kept", "ended"} {
 		r := rec(id)
-		if _, err := s.SignUp(ctx, adapter.User{ID: id}, nil, &r, ""); err != nil {
+		if _, err := s.SignUp(ctx, adapter.User{ID: id}, nil, &r, "", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestLostAnswer(t *testing.T) {
 		},
 		"UseOnce": func(a adapter.Adapter) error { return a.UseOnce(ctx, "k", now) },
 		"SignUp": func(a adapter.Adapter) error {
-			_, err := a.SignUp(ctx, adapter.User{ID: "new"}, nil, nil, "")
+			_, err := a.SignUp(ctx, adapter.User{ID: "new"}, nil, nil, "", nil)
 			return err
 		},
 		"DeleteSession": func(a adapter.Adapter) error {

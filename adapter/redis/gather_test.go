@@ -48,7 +48,7 @@ func TestReadsShareAPipeline(t *testing.T) {
 			id := fmt.Sprint(i)
 			if want[id] = adapter.ErrNotFound; i%2 == 0 {
 				want[id] = nil
-				if _, err := s.CreateUser(t.Context(), adapter.User{ID: id}); err != nil {
+				if _, err := s.CreateUser(t.Context(), adapter.User{ID: id}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -20,7 +20,7 @@ func TestLateSteps(t *testing.T) {
 	signUp := func(s *Store, id string) error {
 		a := adapter.Account{ID: "a" + id, Type: "oauth", Provider: "p", ProviderAccountID: "ann"}
 		r := adapter.SessionRecord{ID: "s" + id, SessionToken: "s" + id, Digest: "s" + id, Expires: now.Add(time.Hour), Began: now}
-		_, err := s.SignUp(t.Context(), adapter.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r, "")
+		_, err := s.SignUp(t.Context(), adapter.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r, "", nil)
 		return err
 	}
 	about := func(key string) *adapter.Revocation {
@@ -32,7 +32,7 @@ func TestLateSteps(t *testing.T) {
 	}{
 		"SignUp": {func(*Store) error { return nil }, func(s *Store) error { return signUp(s, "1") }, func(s *Store) error { return signUp(s, "2") }, true},
 		"LinkAccount": {func(s *Store) error {
-			_, err := s.CreateUser(t.Context(), adapter.User{ID: "u1", Email: "ann@example.com"})
+			_, err := s.CreateUser(t.Context(), adapter.User{ID: "u1", Email: "ann@example.com"}, nil)
 			return err
 		}, func(s *Store) error {
 			_, err := s.LinkAccount(t.Context(), adapter.Account{ID: "a1", UserID: "u1", Type: "oauth", Provider: "p", ProviderAccountID: "ann"}, 0)

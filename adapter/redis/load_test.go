@@ -50,7 +50,7 @@ func TestSignOutRace(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		prefix := newPrefix()
 		replicas := []*Store{open(t, url, prefix), open(t, url, prefix)}
-		if _, err := replicas[0].CreateUser(t.Context(), adapter.User{ID: "u"}); err != nil {
+		if _, err := replicas[0].CreateUser(t.Context(), adapter.User{ID: "u"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
@@ -127,7 +127,7 @@ func BenchmarkGetSession(b *testing.B) {
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
-		if _, err := s.SignUp(b.Context(), adapter.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
+		if _, err := s.SignUp(b.Context(), adapter.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec, "", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func TestPairs(t *testing.T) {
 				n++
 				id := fmt.Sprint(n)
 				acc := adapter.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
-				if _, err := s.SignUp(t.Context(), adapter.User{ID: id}, &acc, nil, ""); err != nil {
+				if _, err := s.SignUp(t.Context(), adapter.User{ID: id}, &acc, nil, "", nil); err != nil {
 					t.Fatal(err)
 				}
 				u, err := s.GetUserByAccount(t.Context(), a, b)
@@ -58,7 +58,7 @@ func TestSweepAwkwardNames(t *testing.T) {
 		ended := now.Add(-time.Minute)
 		stored := 0
 		for i, name := range ambiguousNames() {
-			if _, err := s.CreateUser(t.Context(), adapter.User{ID: name}); err != nil {
+			if _, err := s.CreateUser(t.Context(), adapter.User{ID: name}, nil); err != nil {
 				t.Fatal(err)
 			}
 			rec := adapter.SessionRecord{ID: name, SessionToken: ambiguousNames()[len(ambiguousNames())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}

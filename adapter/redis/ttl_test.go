@@ -21,7 +21,7 @@ func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	now := time.Now()
 	acc := adapter.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
 	rec := adapter.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: expires}
-	_, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "u@example.com"}, &acc, &rec, "")
+	_, err := s.SignUp(t.Context(), adapter.User{ID: "u", Email: "u@example.com"}, &acc, &rec, "", nil)
 	_, _, permitErr := s.Permit(t.Context(), expires.Add(-time.Second), adapter.Quota{Key: "k", Interval: time.Second})
 	_, metaErr := s.PutMeta(t.Context(), "k", "v")
 	for _, err := range []error{

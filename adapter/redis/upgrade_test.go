@@ -103,7 +103,7 @@ func TestUpgrade(t *testing.T) {
 		for _, r := range list {
 			byKey[r.Key] = r.Seq
 		}
-		if _, err := s.CreateUser(t.Context(), adapter.User{ID: "u1"}); err != nil {
+		if _, err := s.CreateUser(t.Context(), adapter.User{ID: "u1"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		u, err := s.GetUser(t.Context(), "u1")

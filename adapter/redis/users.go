@@ -17,8 +17,8 @@ var (
 )
 
 // CreateUser implements [adapter.Adapter].
-func (s *Store) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
-	return s.SignUp(ctx, u, nil, nil, "")
+func (s *Store) CreateUser(ctx context.Context, u adapter.User, r *adapter.Revocation) (adapter.User, error) {
+	return s.SignUp(ctx, u, nil, nil, "", r)
 }
 
 // user runs a step that returns a user.

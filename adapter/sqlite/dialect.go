@@ -19,6 +19,7 @@ import (
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:       quote,
+		Exact:       func(column string) string { return column + ` = ? COLLATE BINARY` },
 		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT)` },
 		Returning:   true,
 		OneWriter:   true,

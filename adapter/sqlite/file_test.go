@@ -223,7 +223,7 @@ func filled(t *testing.T) []byte {
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	for i := range 20 {
 		u := adapter.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
-		if _, err := s.CreateUser(t.Context(), u); err != nil {
+		if _, err := s.CreateUser(t.Context(), u, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

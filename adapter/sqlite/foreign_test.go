@@ -87,7 +87,7 @@ func TestTimesOfOthers(t *testing.T) {
 			t.Parallel()
 			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true}, sqladapter.TestHooks{})
 			at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
-			if _, err := s.SignUp(t.Context(), adapter.User{ID: "new", EmailVerified: at}, nil, &adapter.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}, ""); err != nil {
+			if _, err := s.SignUp(t.Context(), adapter.User{ID: "new", EmailVerified: at}, nil, &adapter.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}, "", nil); err != nil {
 				t.Fatal(err)
 			}
 			got := sqltest.Query(t, s.db, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)

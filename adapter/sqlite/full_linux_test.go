@@ -72,7 +72,7 @@ func fillUp(dir string, room func() error) error {
 	}
 	n, name := 0, strings.Repeat("x", 10_000)
 	write := func() error {
-		_, err := s.CreateUser(ctx, adapter.User{ID: fmt.Sprint(n), Name: name})
+		_, err := s.CreateUser(ctx, adapter.User{ID: fmt.Sprint(n), Name: name}, nil)
 		if err == nil {
 			n++
 		}

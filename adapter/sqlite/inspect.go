@@ -46,6 +46,20 @@ func (s *Store) textTimes(ctx context.Context, found sqlschema.Tables) (bool, er
 	return false, nil
 }
 
+// folds reports whether a column treats different texts as equal. No pragma tells the
+// collation of a column, but the first part of a UNION decides which rows are equal.
+func (s *Store) folds(ctx context.Context, found sqlschema.Tables, logical string) (folds bool, err error) {
+	table, _, _ := strings.Cut(logical, ".")
+	if found[table] == nil {
+		return false, nil
+	}
+	query, err := s.names.Expand(`SELECT COUNT(*) < 3 FROM (SELECT {`+logical+`} FROM {`+table+`} WHERE 0 UNION SELECT 'a' UNION SELECT 'A' UNION SELECT 'a ')`, quote)
+	if err == nil {
+		err = s.db.QueryRowContext(ctx, query).Scan(&folds)
+	}
+	return folds, err
+}
+
 // kind returns the type of the latest value in a column, or "" if there is none. In a
 // WITHOUT ROWID table, it uses any row.
 func (s *Store) kind(ctx context.Context, logical string) (kind string, err error) {

@@ -36,7 +36,7 @@ func TestWritersBesideLongReader(t *testing.T) {
 		wg.Go(func() {
 			store := []adapter.Adapter{a, b}[i%2]
 			s := adapter.SessionRecord{ID: fmt.Sprint(i), SessionToken: fmt.Sprint("t", i), Digest: fmt.Sprint("d", i), Expires: time.Now()}
-			if _, err := store.SignUp(t.Context(), adapter.User{ID: fmt.Sprint("u", i)}, nil, &s, ""); err != nil {
+			if _, err := store.SignUp(t.Context(), adapter.User{ID: fmt.Sprint("u", i)}, nil, &s, "", nil); err != nil {
 				t.Error(err)
 			}
 			if _, err := store.DeleteSession(t.Context(), s.SessionToken); err != nil {

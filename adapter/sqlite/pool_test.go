@@ -21,7 +21,7 @@ func TestTimesOfBothDrivers(t *testing.T) {
 	for i, value := range []string{`1893456000123`, `1893456000123.0`, `'2030-01-01T00:00:00.123Z'`, `'2030-01-01 00:00:00.123+00:00'`,
 		`'2030-01-01 00:00:00.123'`, `'2030-01-01 01:00:00.123 +0100 CET'`} {
 		id := fmt.Sprint("u", i)
-		if _, err := s.CreateUser(t.Context(), adapter.User{ID: id}); err != nil {
+		if _, err := s.CreateUser(t.Context(), adapter.User{ID: id}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Exec(t.Context(), `UPDATE "User" SET emailVerified = `+value+` WHERE id = '`+id+`'`); err != nil {
@@ -46,7 +46,7 @@ func TestTimesOfBothDrivers(t *testing.T) {
 func TestReadersBusy(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
-	if _, err := s.CreateUser(t.Context(), adapter.User{ID: "ann"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), adapter.User{ID: "ann"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var held []sqladapter.Rows

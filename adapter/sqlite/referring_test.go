@@ -75,3 +75,12 @@ func TestInheritsNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepsOthers(t *testing.T) {
+	for name, schema := range map[string]string{
+		"NOCASE": prismaWith(t, `"userId" TEXT NOT NULL, "type"`, `"userId" TEXT NOT NULL COLLATE NOCASE, "type"`),
+		"both":   sqltest.Replace(t, prismaWith(t, `"userId" TEXT NOT NULL, "type"`, `"userId" TEXT COLLATE NOCASE NOT NULL, "type"`), `"userId" TEXT NOT NULL, "expires"`, `"userId" TEXT COLLATE NOCASE NOT NULL, "expires"`),
+	} {
+		t.Run(name, func(t *testing.T) { sqltest.KeepsOthers(t, testDatabase, schema) })
+	}
+}

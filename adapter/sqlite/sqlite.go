@@ -106,6 +106,11 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if traits.TextTimes, err = s.textTimes(ctx, found); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
+	for _, logical := range []string{"Account.userId", "Session.userId"} { // of the other columns, an index tells
+		if traits.Folded[logical], err = s.folds(ctx, found, logical); err != nil {
+			return nil, fmt.Errorf("sqlite: %w", err)
+		}
+	}
 	d := dialect()
 	d.Referring = s.referring
 	s.Adapter, err = sqladapter.New(hooks.Wrap(s.reader), hooks.Wrap(s.writer), hooks.Adjust(d), o.Naming, traits)

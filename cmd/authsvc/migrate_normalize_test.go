@@ -47,7 +47,7 @@ func TestMigrateNormalize(t *testing.T) {
 	t.Parallel()
 	store, call := emailStore(t)
 	put := func(id, address string) {
-		if _, err := store.CreateUser(t.Context(), authsvc.User{ID: id, Email: address}); err != nil {
+		if _, err := store.CreateUser(t.Context(), authsvc.User{ID: id, Email: address}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

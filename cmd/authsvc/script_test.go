@@ -184,7 +184,7 @@ func runAccount() {
 	if len(os.Args) > 2 {
 		a := authsvc.Account{ID: os.Args[2], Type: "oidc", Provider: "acme", ProviderAccountID: os.Args[2],
 			AccessToken: os.Args[3], RefreshToken: os.Args[4], IDToken: os.Args[5]}
-		if _, err := store.SignUp(ctx, authsvc.User{ID: os.Args[2]}, &a, nil, ""); err != nil {
+		if _, err := store.SignUp(ctx, authsvc.User{ID: os.Args[2]}, &a, nil, "", nil); err != nil {
 			exitWith(err)
 		}
 	}
@@ -240,7 +240,7 @@ func runPerson() {
 	a := authsvc.Account{ID: "account-" + id, Type: "oidc", Provider: "acme", ProviderAccountID: id + "-there", AccessToken: "secret"}
 	r := adapter.SessionRecord{ID: "session-" + id, SessionToken: "sha256:" + id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now().Add(-time.Minute), Provider: "acme",
 		SessionOrigin: adapter.SessionOrigin{AMR: "fed", Network: "203.0.113.0/24", Agent: "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}}
-	if _, err := store.SignUp(ctx, authsvc.User{ID: id, Email: os.Args[3], Name: "Name\x1b[31m of " + id, EmailVerified: began}, &a, &r, ""); err != nil {
+	if _, err := store.SignUp(ctx, authsvc.User{ID: id, Email: os.Args[3], Name: "Name\x1b[31m of " + id, EmailVerified: began}, &a, &r, "", nil); err != nil {
 		exitWith(err)
 	}
 }

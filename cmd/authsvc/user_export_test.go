@@ -58,7 +58,7 @@ func TestExportAll(t *testing.T) {
 			s := changingStore{Store: memory.New()}
 			var ids []string
 			for i := range c.users {
-				u, err := s.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("user-%06d", i), Name: "A\n\u001b[31m" + fmt.Sprint(i)})
+				u, err := s.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("user-%06d", i), Name: "A\n\u001b[31m" + fmt.Sprint(i)}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

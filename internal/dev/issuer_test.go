@@ -137,7 +137,7 @@ func TestMovedPictures(t *testing.T) {
 	}
 	want := map[string]string{}
 	add := func(image, moved string) {
-		u, err := store.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("user-%04d", len(want)), Image: image})
+		u, err := store.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprintf("user-%04d", len(want)), Image: image}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

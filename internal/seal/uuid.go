@@ -5,7 +5,15 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"time"
+
+	"authsvc/internal/text"
 )
+
+// canonical matches a UUID in the form of RFC 9562 §4, in lower case.
+var canonical = text.LazyRegexp(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// IsUUID reports whether id is a UUID as UUIDv7 and databases write it.
+func IsUUID(id string) bool { return canonical.MatchString(id) }
 
 // UUIDv7 returns a UUID (RFC 9562) that begins with the time in milliseconds (§5.7).
 // Consecutive UUIDs are therefore neighbours in an index.

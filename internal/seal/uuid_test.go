@@ -17,13 +17,29 @@ func TestUUIDs(t *testing.T) {
 		before := ""
 		for range 1000 {
 			id := made()
-			if !form.MatchString(id) || seen[id] {
+			if !form.MatchString(id) || !seal.IsUUID(id) || seen[id] {
 				t.Fatalf("version %s: %s", version, id)
 			}
 			if version == "7" && id[:13] < before {
 				t.Fatalf("%s came after %s", id, before)
 			}
 			seen[id], before = true, id[:13]
+		}
+	}
+}
+
+func TestIsUUID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"0190a000-0000-7000-8000-000000000001":   true,
+		"0190A000-0000-7000-8000-000000000001":   false, // not as databases write it
+		"0190a000-0000-7000-8000-0000000000012":  false,
+		"0190a000-0000-7000-8000-000000000001\n": false,
+		"0190a0000000700080000000000000000001":   false,
+		"u":                                      false, "7": false, "": false,
+	} {
+		if seal.IsUUID(id) != want {
+			t.Errorf("IsUUID(%q) is not %v", id, want)
 		}
 	}
 }

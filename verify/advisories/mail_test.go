@@ -103,7 +103,7 @@ func manyClicks(t *testing.T, _ *arena.World) {
 }
 
 func enumeration(t *testing.T, w *arena.World) {
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "x", Email: "known@app.test"}); err != nil {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "x", Email: "known@app.test"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	client := clients(w)

@@ -55,7 +55,7 @@ func everyWay(t *testing.T, _ *arena.World) {
 			RequestTokenURL: op.Issuer + "/oauth1/initiate", AuthorizationURL: op.Issuer + "/oauth1/authorize",
 			AccessTokenURL: op.Issuer + "/oauth1/token", UserInfoURL: op.Issuer + "/oauth1/user", Fields: authsvc.Fields{ID: "token.user_id"}})
 	})
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}); err != nil {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	client := clients(w)

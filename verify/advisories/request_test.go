@@ -291,7 +291,7 @@ func nullPassword(t *testing.T, w *arena.World) {
 			t.Errorf("password %q is right", v)
 		}
 	}
-	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}); err != nil && !errors.Is(err, adapter.ErrConflict) {
+	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada"}, nil); err != nil && !errors.Is(err, adapter.ErrConflict) {
 		t.Fatal(err)
 	}
 	b := clients(jwt(t))()

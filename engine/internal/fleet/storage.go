@@ -44,7 +44,7 @@ var (
 	errNoSessions    = fmt.Errorf("%w sessions cannot be ended from the server", ErrNoStorage)
 )
 
-func (*noAdapter) CreateUser(context.Context, authsvc.User) (authsvc.User, error) {
+func (*noAdapter) CreateUser(context.Context, authsvc.User, *adapter.Revocation) (authsvc.User, error) {
 	return authsvc.User{}, errNoUsers
 }
 
@@ -152,7 +152,7 @@ func (*noAdapter) ListSessions(context.Context, string) ([]adapter.SessionRecord
 	return nil, errNothingStored
 }
 
-func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *adapter.SessionRecord, string) (authsvc.User, error) {
+func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *adapter.SessionRecord, string, *adapter.Revocation) (authsvc.User, error) {
 	return authsvc.User{}, errNoUsers
 }
 

@@ -178,7 +178,7 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		DisableCompression:     true, // documents are small; bombs are not
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxConnsPerHost:        maxConns, // one hanging provider cannot take every socket
-		MaxIdleConnsPerHost:    maxConns, // otherwise each burst of sign-ins opens connections anew
+		MaxIdleConnsPerHost:    maxConns, // otherwise each burst of sign-ins opens new connections
 		IdleConnTimeout:        90 * time.Second,
 		// Stop using connections whose peer has vanished silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},

@@ -8,7 +8,7 @@ import (
 )
 
 // SignUp implements [adapter.Adapter].
-func (a *Adapter) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string) (adapter.User, error) {
+func (a *Adapter) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account, s *adapter.SessionRecord, locale string, rev *adapter.Revocation) (adapter.User, error) {
 	var done signUp
 	err := a.transact(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
 		done = signUp{user: u}
@@ -18,7 +18,7 @@ func (a *Adapter) SignUp(ctx context.Context, u adapter.User, acc *adapter.Accou
 		if s != nil {
 			done.session = *s
 		}
-		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil, locale)
+		return a.insertNewUser(ctx, r, &done.user, rev, func() error { return a.insertSignUp(ctx, r, &done, acc != nil, s != nil, locale) })
 	})
 	if err != nil {
 		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u, account: acc, session: s})
@@ -40,11 +40,9 @@ type signUp struct {
 	session adapter.SessionRecord
 }
 
-// insertSignUp sets the ids to the stored ones.
+// insertSignUp stores the records of a user who is stored. It sets the ids to the stored
+// ones.
 func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool, locale string) error {
-	if err := a.insertNewUser(ctx, r, &n.user); err != nil {
-		return err
-	}
 	n.account.UserID, n.session.UserID = n.user.ID, n.user.ID
 	if locale != "" {
 		if err := r.later(ctx, a.insertLocale, nil, n.user.ID, locale); err != nil {

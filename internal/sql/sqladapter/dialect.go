@@ -60,8 +60,8 @@ type Dialect struct {
 	// LocalReads means that a read waits only for this process and its disk, and needs
 	// no timeout.
 	LocalReads bool
-	// SkipLocked ends a SELECT that picks one row of a queue, such as " FOR UPDATE SKIP
-	// LOCKED". Empty as for ForUpdate.
+	// SkipLocked ends a SELECT that picks rows of a queue, or rows to sweep, such as
+	// " FOR UPDATE SKIP LOCKED". Empty as for ForUpdate.
 	SkipLocked string
 
 	// EncodeTime and DecodeTime convert the time columns of the shared tables, in UTC

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
-	"authsvc/internal/text"
 )
 
 // A Statement is built once, in New, and prepared once per connection.
@@ -295,7 +294,7 @@ func (r runner) insertWhen(ctx context.Context, s *Statement, id *string, stored
 		*id = ""
 		return r.laterCounted(ctx, s, stored, translate, args...)
 	}
-	if s.uuid && !isUUID(*id) {
+	if s.uuid && !seal.IsUUID(*id) {
 		*id = seal.UUIDv4()
 	}
 	if !s.generated {
@@ -341,11 +340,6 @@ func (r runner) rows(ctx context.Context, s *Statement, args []any, scan func(Ro
 	}
 	return rows.Err()
 }
-
-// canonical matches a UUID as databases return it, RFC 9562 §4.
-var canonical = text.LazyRegexp(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-func isUUID(id string) bool { return canonical.MatchString(id) }
 
 // Statements returns the texts of all statements of an adapter, for tests of their
 // query plans.

@@ -99,7 +99,8 @@ func buildUsers(b *builder) userStatements {
 		epochsOf:       b.write(`SELECT ` + epochColumns(b.dialect) + ` FROM {User} u WHERE {=u.User.id}`),
 		getUserByEmail: b.read(user + `WHERE {=u.User.email}`),
 		userByEmail:    b.write(user + `WHERE {=u.User.email}`),
-		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
+		// SQLite compares as the left column does. The id compares byte for byte.
+		getUserByAccount: b.read(user + `JOIN {Account} a ON u.{User.id} = a.{Account.userId} ` +
 			`WHERE {=a.Account.provider} AND {=a.Account.providerAccountId}`),
 		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
 		listUsersAfter: b.read(user + `WHERE u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`),
@@ -365,8 +366,9 @@ func buildSweeps(b *builder) []*Statement {
 }
 
 // sweep deletes expired rows, the oldest first. If DELETE does not accept a limit, a
-// subquery chooses them. The condition is repeated outside, so that a record that was
-// renewed in between stays.
+// subquery chooses them, and skips those that another step holds: waiting for one while
+// holding others could deadlock. The condition is repeated outside, so that a record that
+// was renewed in between stays.
 func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 	condition := expires + ` < ?` + strings.Join(more, "")
 	if b.dialect.DeleteLimit {
@@ -381,5 +383,5 @@ func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 		in = b.dialect.InSubquery
 	}
 	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + of + ` ` + in(`SELECT `+
-		key+` FROM `+table+` WHERE `+condition+` ORDER BY `+expires+` LIMIT ?`))
+		key+` FROM `+table+` WHERE `+condition+` ORDER BY `+expires+` LIMIT ?`+b.dialect.SkipLocked))
 }

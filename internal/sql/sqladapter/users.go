@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"authsvc/adapter"
+	"authsvc/internal/seal"
 )
 
 // scanUser returns the targets for userColumns.
@@ -85,34 +86,45 @@ func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *adapter.User) 
 // recurs reports whether an earlier user may have had the id of a new one. UUIDs do not
 // recur; numbers of the database and names do.
 func (a *Adapter) recurs(proposed string) bool {
-	return a.traits.GeneratedIDs["User"] || !a.traits.UUIDs["User"] && !isUUID(proposed)
+	return a.traits.GeneratedIDs["User"] || !a.traits.UUIDs["User"] && !seal.IsUUID(proposed)
 }
 
-// insertNewUser is insertUserRow for a step. If the id may recur, it also deletes all that
-// an earlier user with the id left, such as a block, credentials or sessions. An
-// application leaves them if it deletes users without enforcing foreign keys.
-func (a *Adapter) insertNewUser(ctx context.Context, r runner, u *adapter.User) error {
+// insertNewUser stores a user, and what the function more stores about the user. If the
+// id may recur, it first deletes all that an earlier user with the id left, such as a
+// block, credentials or sessions, which an application leaves if it deletes users without
+// enforcing foreign keys. Last, it writes rev, unless it is nil, as the revocation of all
+// sessions of the earlier user.
+func (a *Adapter) insertNewUser(ctx context.Context, r runner, u *adapter.User, rev *adapter.Revocation, more func() error) error {
 	recurs := a.recurs(u.ID)
-	if err := a.insertUserRow(ctx, r, u); err != nil || !recurs {
+	if err := a.insertUserRow(ctx, r, u); err != nil {
 		return err
+	}
+	if !recurs {
+		return more()
 	}
 	for _, s := range a.dropEarlier {
 		if err := r.later(ctx, s, nil, u.ID); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := more(); err != nil || rev == nil {
+		return err
+	}
+	rev.CoverUser(u.ID)
+	err := a.writeRevocations(ctx, r, rev)
+	u.Epoch, u.SessionEpoch = rev.Seq, rev.Seq
+	return err
 }
 
 // CreateUser implements [adapter.Adapter].
-func (a *Adapter) CreateUser(ctx context.Context, u adapter.User) (adapter.User, error) {
+func (a *Adapter) CreateUser(ctx context.Context, u adapter.User, rev *adapter.Revocation) (adapter.User, error) {
 	created, run := u, a.write
 	if a.recurs(u.ID) {
 		run = a.transact
 	}
 	err := run(ctx, "create user", func(ctx context.Context, r runner) error {
 		created = u
-		return a.insertNewUser(ctx, r, &created)
+		return a.insertNewUser(ctx, r, &created, rev, func() error { return nil })
 	})
 	if err != nil {
 		return adapter.User{}, a.explain(ctx, err, uniqueValues{user: &u})

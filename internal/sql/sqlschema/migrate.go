@@ -219,18 +219,6 @@ func (d *Database) exec(ctx context.Context, q Querier, file string) error {
 	return nil
 }
 
-// newColumns defines the columns of the application in a new table of users.
-func (d *Database) newColumns() string {
-	var b strings.Builder
-	for _, name := range d.Names.UserColumns() {
-		b.WriteString(",\n    " + d.newColumn(name))
-	}
-	return b.String()
-}
-
-// newColumn defines a column of the application that takes any text.
-func (d *Database) newColumn(name string) string { return d.Quote(name) + " TEXT" }
-
 // expand replaces the names in braces.
 func (d *Database) expand(ctx context.Context, q Querier, text string) (string, error) {
 	if strings.Contains(text, "{text}") {

@@ -107,6 +107,18 @@ func (d *Database) lackingColumns(t *Table) error {
 		Problem: fmt.Sprintf("lists columns that table %s does not have: %s", d.Names["User"], strings.Join(names, ", "))}
 }
 
+// newColumns defines the columns of the application in a new table of users.
+func (d *Database) newColumns() string {
+	var b strings.Builder
+	for _, name := range d.Names.UserColumns() {
+		b.WriteString(",\n    " + d.newColumn(name))
+	}
+	return b.String()
+}
+
+// newColumn defines a column of the application that takes any text.
+func (d *Database) newColumn(name string) string { return d.Quote(name) + " TEXT" }
+
 // columns requires the columns of the interface with types that take what authsvc
 // writes, and requires that no other column needs a value.
 func (v *verifier) columns() {

@@ -103,7 +103,7 @@ func EnterOffline(t testing.TB, tune func(*authsvc.Config)) *World {
 	w.run(func(c *authsvc.Config) { w.count(c, tune) })
 	for _, name := range []string{"ada", "bob"} {
 		u := authsvc.User{ID: name + "-id", Name: name, Email: name + "@app.test", EmailVerified: time.Now()}
-		if _, err := w.Store.CreateUser(t.Context(), u); err != nil {
+		if _, err := w.Store.CreateUser(t.Context(), u, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -129,8 +129,8 @@ type nothing struct{}
 
 func only(err error) (nothing, error) { return nothing{}, err }
 
-func (l *Ledger) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	return step(l, "CreateUser", true, u, func() (authsvc.User, error) { return l.Behind.CreateUser(ctx, u) })
+func (l *Ledger) CreateUser(ctx context.Context, u authsvc.User, r *adapter.Revocation) (authsvc.User, error) {
+	return step(l, "CreateUser", true, u, func() (authsvc.User, error) { return l.Behind.CreateUser(ctx, u, r) })
 }
 
 func (l *Ledger) GetUser(ctx context.Context, id string) (authsvc.User, error) {
@@ -206,7 +206,7 @@ func (l *Ledger) DeleteSession(ctx context.Context, token string) (adapter.Sessi
 	return step(l, "DeleteSession", true, token, func() (adapter.SessionRecord, error) { return l.Behind.DeleteSession(ctx, token) })
 }
 
-func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *adapter.SessionRecord, locale string) (authsvc.User, error) {
+func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *adapter.SessionRecord, locale string, r *adapter.Revocation) (authsvc.User, error) {
 	args := []any{u, a, s}
 	if a != nil {
 		args[1] = *a
@@ -214,7 +214,7 @@ func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	if s != nil {
 		args[2] = *s
 	}
-	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s, locale) })
+	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s, locale, r) })
 }
 
 func (l *Ledger) ProveEmail(ctx context.Context, p adapter.Proof) (authsvc.User, []authsvc.Account, error) {

@@ -120,7 +120,7 @@ func TestResealIsResumed(t *testing.T) {
 	const users = 2500
 	for i := range users {
 		id := fmt.Sprintf("u-%04d", i)
-		if _, err := store.CreateUser(ctx, authsvc.User{ID: id}); err != nil {
+		if _, err := store.CreateUser(ctx, authsvc.User{ID: id}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := w.CreatePersonalToken(ctx, id, authsvc.PersonalTokenRequest{Name: "ci", Audiences: []string{"api"}}); err != nil {

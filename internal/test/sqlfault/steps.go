@@ -110,9 +110,8 @@ func at(seconds int) time.Time { return time.UnixMilli(1_900_000_000_000 + int64
 // arrange stores a user with a record of every kind.
 func arrange(t *testing.T, a adapter.Adapter) {
 	t.Helper()
-	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"},
-		&authsvc.Account{ID: "a1", Type: "oauth", Provider: "github", ProviderAccountID: "1"},
-		&adapter.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), Began: at(0)}, "")
+	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"}, &authsvc.Account{ID: "a1", Type: "oauth", Provider: "github", ProviderAccountID: "1"}, &adapter.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), Began: at(0)}, "", nil)
+
 	if err == nil {
 		err = a.PutToken(t.Context(), adapter.VerificationToken{Identifier: "ann@example.com", Token: "link", Expires: at(60)},
 			adapter.Mail{ID: "link", Due: at(0), Expires: at(60)}, 10)
@@ -153,7 +152,7 @@ func steps() []step {
 	name := "Ann"
 	return []step{
 		{"CreateUser", func(ctx context.Context, a adapter.Adapter) error {
-			_, err := a.CreateUser(ctx, authsvc.User{ID: "bob"})
+			_, err := a.CreateUser(ctx, authsvc.User{ID: "bob"}, old())
 			return err
 		}},
 		{"UpdateUser", func(ctx context.Context, a adapter.Adapter) error {
@@ -184,7 +183,7 @@ func steps() []step {
 		{"DeleteSession", func(ctx context.Context, a adapter.Adapter) error { _, err := a.DeleteSession(ctx, "t1"); return err }},
 		{"SignUp", func(ctx context.Context, a adapter.Adapter) error {
 			acc, s := fresh, session
-			_, err := a.SignUp(ctx, authsvc.User{ID: "bob"}, &acc, &s, "de")
+			_, err := a.SignUp(ctx, authsvc.User{ID: "bob"}, &acc, &s, "de", old())
 			return err
 		}},
 		{"ProveEmail", func(ctx context.Context, a adapter.Adapter) error {

@@ -104,7 +104,7 @@ func signsIn(t *testing.T, s Store, short bool) {
 		u.Name, u.Image, a.Scope = long(255), "https://example.com/"+long(2028), long(255)
 	}
 	r := adapter.SessionRecord{ID: "01890a5d-ac96-774b-bcce-b302099a8059", SessionToken: "sha256:" + long(43), Digest: long(43), Expires: at, Began: at}
-	u, err := s.SignUp(t.Context(), u, &a, &r, "")
+	u, err := s.SignUp(t.Context(), u, &a, &r, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func signsIn(t *testing.T, s Store, short bool) {
 	if short {
 		return
 	}
-	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "01890a5d-ac96-774b-bcce-b302099a8060"}, &authsvc.Account{ID: "01890a5d-ac96-774b-bcce-b302099a8061", Type: "email", Provider: "email", ProviderAccountID: "b@example.com"}, nil, ""); err != nil {
+	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "01890a5d-ac96-774b-bcce-b302099a8060"}, &authsvc.Account{ID: "01890a5d-ac96-774b-bcce-b302099a8061", Type: "email", Provider: "email", ProviderAccountID: "b@example.com"}, nil, "", nil); err != nil {
 		t.Errorf("a person without values: %v", err)
 	}
 	link := adapter.VerificationToken{Identifier: "ada@example.com", Token: long(64), Expires: at}
@@ -145,7 +145,7 @@ func SaysWhatFailed(t *testing.T, d *Database, schema string, cases map[string]s
 				t.Fatal(err)
 			}
 			a := authsvc.Account{ID: "a", Type: "oauth", Provider: "acme", ProviderAccountID: "secret'7\"", AccessToken: "secret", ExpiresAt: 77777}
-			_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "secret@example.com", EmailVerified: time.Unix(77777, 0)}, &a, nil, "")
+			_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "secret@example.com", EmailVerified: time.Unix(77777, 0)}, &a, nil, "", nil)
 			if err == nil || errors.Is(err, adapter.ErrNotFound) || errors.Is(err, adapter.ErrConflict) || !strings.Contains(err.Error(), want) {
 				t.Fatalf("got %v, want %q", err, want)
 			}

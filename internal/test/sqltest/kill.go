@@ -74,7 +74,7 @@ const SignUpEvents = 6
 func SignUp(ctx context.Context, s adapter.Adapter, id string) error {
 	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
 	rec := adapter.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
-	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec, "")
+	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec, "", nil)
 	return err
 }
 

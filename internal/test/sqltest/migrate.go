@@ -123,7 +123,7 @@ func OpenDoesNotMigrate(t *testing.T, d *Database) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}, nil); err != nil {
 		t.Error(err)
 	}
 	if status, err = s.Status(t.Context()); err != nil || status.Current != sqlschema.Latest() || !status.Migrations[0].Applied {
@@ -192,7 +192,7 @@ func (d *Database) apply(t *testing.T, url string, changes int) {
 	if err := opened.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := opened.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprint("u", changes)}); err != nil {
+	if _, err := opened.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprint("u", changes)}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -202,7 +202,7 @@ func DownKeepsUsers(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
 	s := d.Opened(t, url, true)
-	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for range int(sqlschema.Latest()) {

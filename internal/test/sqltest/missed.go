@@ -92,7 +92,7 @@ func (d *Database) usesProposal(t *testing.T, url string, c MissedCase, open fun
 	}
 	CloseAtEnd(t, s)
 	before := Query(t, d.Connected(t, url), c.Users)
-	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "new", Email: "new@example.com"}); err != nil {
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "new", Email: "new@example.com"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := Query(t, d.Connected(t, url), c.Users); slices.Equal(after, before) {

@@ -72,22 +72,23 @@ func Ended(id string) *adapter.Revocation {
 
 // InheritsNothing checks that a new user with the id of an earlier one inherits nothing
 // that the application left when it deleted the earlier user: no block, credentials,
-// accounts or sessions. Only the epoch stays, which ends what began under the earlier
-// user. The application's schema may be empty. loosen is SQL that deletes the user with
-// the id %s without its references.
+// accounts or sessions. Its sign-up raises the epoch, which ends what began under the
+// earlier user. The application's schema may be empty. loosen is SQL that deletes the
+// user with the id %s without its references.
 func InheritsNothing(t *testing.T, d *Database, schema, loosen string) {
 	t.Parallel()
 	url := d.With(t, schema)
 	s := d.Opened(t, url, true)
 	ctx, epoch, first := t.Context(), int64(0), ""
 	for i, locale := range []string{"de", "", "fr", "create"} {
-		signUp := func(ctx context.Context, u adapter.User) (adapter.User, error) {
-			return s.SignUp(ctx, u, nil, nil, locale)
+		signUp := func(ctx context.Context, u adapter.User, r *adapter.Revocation) (adapter.User, error) {
+			return s.SignUp(ctx, u, nil, nil, locale, r)
 		}
 		if locale == "create" {
 			signUp, locale = s.CreateUser, ""
 		}
-		u, err := signUp(ctx, adapter.User{ID: "u", Email: fmt.Sprint(i, "@example.com")})
+		born := Ended("")
+		u, err := signUp(ctx, adapter.User{ID: "u", Email: fmt.Sprint(i, "@example.com")}, born)
 		if err != nil || i > 0 && u.ID != first {
 			t.Fatalf("user %d has the id %s, not %s: %v", i, u.ID, first, err)
 		}
@@ -102,10 +103,10 @@ func InheritsNothing(t *testing.T, d *Database, schema, loosen string) {
 			t.Errorf("user %d inherits %v, %v; %v, %v", i, accounts, sessions, err, lost)
 		}
 		has, err := s.GetEpoch(ctx, u.ID)
-		if err != nil || has != epoch {
-			t.Errorf("user %d has the epoch %d, want %d: %v", i, has, epoch, err)
+		if err != nil || has <= epoch || has != u.Epoch || has != u.SessionEpoch || has != born.Seq {
+			t.Errorf("user %d has the epoch %d, the number is %d and the last epoch was %d: %+v, %v", i, has, born.Seq, epoch, u, err)
 		}
-		epoch = leaveAll(t, s, u.ID, epoch)
+		epoch = leaveAll(t, s, u.ID, has)
 		if err := d.Execute(ctx, url, fmt.Sprintf(loosen, "'"+u.ID+"'")); err != nil {
 			t.Fatal(err)
 		}
@@ -129,4 +130,48 @@ func leaveAll(t *testing.T, s Store, id string, epoch int64) int64 {
 		t.Fatal(err)
 	}
 	return ended.Seq
+}
+
+// KeepsOthers checks that what is done to a user affects no other user whose id differs
+// only in case. In the application's schema, the ids of users are compared byte for byte,
+// but the references of accounts and sessions to them loosely.
+func KeepsOthers(t *testing.T, d *Database, schema string) {
+	t.Parallel()
+	s := d.Opened(t, d.With(t, schema), true)
+	ctx := t.Context()
+	if err := SignUp(ctx, s, "U"); err != nil {
+		t.Fatal(err)
+	}
+	other := func(when string) {
+		t.Helper()
+		accounts, err := s.ListAccounts(ctx, "U")
+		sessions, lost := s.ListSessions(ctx, "U")
+		if err != nil || lost != nil || len(accounts) != 1 || len(sessions) != 1 {
+			t.Errorf("%s: the other user has %v, %v; %v, %v", when, accounts, sessions, err, lost)
+		}
+		owner, err := s.GetUserByAccount(ctx, "p", "U")
+		_, of, lost := s.GetSession(ctx, "U", "U")
+		if err != nil || lost != nil || owner.ID != "U" || of.ID != "U" {
+			t.Errorf("%s: the account is of %q, the session of %q; %v, %v", when, owner.ID, of.ID, err, lost)
+		}
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"sign-up", func() error {
+			_, err := s.SignUp(ctx, adapter.User{ID: "u", Email: "new@example.com"}, nil, nil, "", Ended(""))
+			return err
+		}},
+		{"end of sessions", func() error { _, err := s.EndSessions(ctx, "u", Ended("u")); return err }},
+		{"deletion", func() error { return s.DeleteUser(ctx, "u", Ended("u")) }},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(step.name, err)
+		}
+		if list, err := s.ListAccounts(ctx, "u"); err != nil || len(list) > 0 {
+			t.Errorf("%s: the user has the accounts %v, %v", step.name, list, err)
+		}
+		other(step.name)
+	}
 }

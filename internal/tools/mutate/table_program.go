@@ -26,7 +26,7 @@ var program = []mutation{
 	{"rules/no-type-no-decision", "cmd/authsvc/internal/rules", "return false, errType", "return true, nil", "./cmd/authsvc/internal/rules"},
 	{"sqlite/hard-link", "adapter/sqlite", "case links > 1:", "case false:", "./adapter/sqlite"},
 	{"sqlite/mounted", "adapter/sqlite", "case mounted:", "case false:", "./adapter/sqlite"},
-	{"sqlite/exposed", "adapter/sqlite", "if err == nil && names != \"\" {", "if false {", "./adapter/sqlite"},
+	{"sqlite/exposed", "adapter/sqlite", "if err != nil || names == \"\" {\n\t\treturn err\n\t}\n\terr = fmt", "if err != nil || names != \"\\x00\" {\n\t\treturn err\n\t}\n\terr = fmt", "./adapter/sqlite"},
 	{"sqlite/exposed-in-compat", "cmd/authsvc", "migrate, !sameCompat(s.Engine.Compat, authsvc.CompatNone)", "migrate, false", "./cmd/authsvc"},
 	{"dev/inbox-of-another-site", "internal/dev/devsite", "err := http.NewCrossOriginProtection().Check(r); err != nil {", "false {", "./internal/dev"},
 	{"dev/gate", "internal/dev", "if !w.gate.knows(r) {", "if false {", "./internal/dev"},
