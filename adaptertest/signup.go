@@ -90,6 +90,7 @@ func signUpLocale(t *testing.T, a adapter.Adapter) {
 	for _, locale := range []string{"de", "", "zh-Hant-TW-x-a-locale-of-35-letters"} {
 		u, err := a.SignUp(ctx, adapter.User{ID: "user-locale"}, nil, nil, locale, nil)
 		ok(t, err)
+		same(t, u.Locale, locale)
 		p, err := a.GetPerson(ctx, u.ID)
 		ok(t, err)
 		same(t, p, adapter.Person{UserID: u.ID, Locale: locale})

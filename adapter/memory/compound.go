@@ -28,6 +28,7 @@ func (a *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account
 		a.putUser(u)
 		if locale != "" {
 			a.setPerson(u.ID, adapter.PersonUpdate{Locale: &locale})
+			u.Locale = locale
 		}
 		if acc != nil {
 			acc.UserID = u.ID

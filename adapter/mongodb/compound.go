@@ -26,7 +26,7 @@ func (s *Store) SignUp(ctx context.Context, u adapter.User, acc *adapter.Account
 	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec, locale) }); err != nil {
 		return adapter.User{}, err
 	}
-	u.ID, u.EmailVerified = up.user.Hex(), stored(u.EmailVerified)
+	u.ID, u.EmailVerified, u.Locale = up.user.Hex(), stored(u.EmailVerified), locale
 	if acc != nil {
 		acc.ID, acc.UserID = up.account.Hex(), u.ID
 	}

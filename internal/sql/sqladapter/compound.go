@@ -29,7 +29,7 @@ func (a *Adapter) SignUp(ctx context.Context, u adapter.User, acc *adapter.Accou
 	if s != nil {
 		*s = a.storedSession(done.session)
 	}
-	done.user.EmailVerified = a.truncate("User.emailVerified", done.user.EmailVerified)
+	done.user.EmailVerified, done.user.Locale = a.truncate("User.emailVerified", done.user.EmailVerified), locale
 	return done.user, nil
 }
 
