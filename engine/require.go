@@ -21,7 +21,7 @@ func (s *Service) Session(r *http.Request) (*authsvc.Session, error) {
 		return v, nil
 	}
 	rq := borrowed.Get().(*request)
-	rq.begin(s.site, r)
+	s.site.begin(rq, r)
 	v, _, err := s.keeper.readSession(rq, readOptions{full: true})
 	*rq = request{}
 	borrowed.Put(rq)

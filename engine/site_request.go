@@ -73,12 +73,12 @@ type hooks struct {
 
 func (st *site) newRequest(r *http.Request) *request {
 	rq := new(request)
-	rq.begin(st, r)
+	st.begin(rq, r)
 	return rq
 }
 
 // begin sets rq, which must be zero, to answer r.
-func (rq *request) begin(st *site, r *http.Request) {
+func (st *site) begin(rq *request, r *http.Request) {
 	rq.site, rq.ctx, rq.r, rq.now = st, r.Context(), r, st.fleet.Now()
 	rq.jar.Names = &st.names
 	rq.jar.Parse(r.Header, rq.pairBuf[:])
