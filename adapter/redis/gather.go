@@ -47,7 +47,7 @@ func (g *gatherer) send(ctx context.Context, client goredis.UniversalClient, com
 	}
 	g.mu.Unlock()
 	if fly {
-		go g.fly(client)
+		go g.fly(client) // #nosec G118 -- others wait for it too
 	}
 	select {
 	case <-r.done:

@@ -117,11 +117,18 @@ func startRoles(t *testing.T, strategy, yaml, statements, reading string) *roles
 	if err != nil {
 		t.Fatal(err)
 	}
+	columns := settings.Storage.Naming.UserColumns
+	settings.Storage.Naming.UserColumns = nil
 	st, err := openStore(t.Context(), settings, true)
+	settings.Storage.Naming.UserColumns = columns
 	if statements != "" {
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.close()
 		add, update, _ := strings.Cut(statements, "\n")
-		if !strings.Contains(fmt.Sprint(err), strings.TrimSuffix(add, ";")) {
-			t.Fatalf("on an empty store: %v, without %s", err, add)
+		if _, err = openStore(t.Context(), settings, true); !strings.Contains(fmt.Sprint(err), strings.TrimSuffix(add, ";")) {
+			t.Fatalf("with a table that lacks the column: %v, without %s", err, add)
 		}
 		db := filepath.Join(dir, "authsvc.db")
 		executeOn(t, db, add)
