@@ -157,6 +157,7 @@ func newLean(t testing.TB, store adapter.Adapter) *lean {
 	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
 		RateLimit: authsvc.RateLimit{EmailTotal: authsvc.Rate{N: 1_000_000, Per: time.Hour}},
 		Outbound:  authsvc.Outbound{DangerousTransport: c.op},
+		Notices:   authsvc.NoticeOptions{IgnoreNewBrowsers: true}, // as for browsers that are known
 		Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: leanIssuer, Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}},
 			&authsvc.Email{From: "Acme <no-reply@app.test>", Send: func(_ context.Context, m authsvc.Message) error {
