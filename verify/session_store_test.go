@@ -203,7 +203,7 @@ func session20(t *T) {
 
 func session20Row(t *T, spoil string) {
 	path := filepath.Join(t.TempDir(), "auth.db")
-	raw, err := sql.Open("sqlite", path)
+	raw, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}
